@@ -1,0 +1,33 @@
+"""Two models' predictions for the same text, held against each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from model.ops import log_softmax
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the real model and the naive slide predict after a text of `position` tokens."""
+
+    position: int
+    real: int  # the real model's most likely next token
+    naive: int
+    kl: float  # KL(real || naive) in nats
+
+    @property
+    def agree(self) -> bool:
+        return self.real == self.naive
+
+
+def compare(position: int, real: np.ndarray, naive: np.ndarray) -> Comparison:
+    """Compare the logits (V,) of two models."""
+    return Comparison(position, int(real.argmax()), int(naive.argmax()), kl_divergence(real, naive))
+
+
+def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
+    """KL(P || Q) = sum of P (log P - log Q), in nats, of two distributions given as logits (V,)."""
+    log_p, log_q = log_softmax(p), log_softmax(q)
+    # Rounding may leave a sum of -1e-17 for equal distributions; a divergence is never negative.
+    return max(0.0, float((np.exp(log_p) * (log_p - log_q)).sum()))

@@ -1,0 +1,88 @@
+"""One token through the cache, as fast as NumPy goes: `GPT.forward` for T = 1, line by line."""
+
+import math
+
+import numpy as np
+
+from model.cache import KVCache
+from model.gpt import GPT
+from model.ops import GELU_CUBIC, GELU_SCALE
+
+
+class Decoder:
+    """Steps through a cache with folded weights (see `folded.py`) and buffers that are used again.
+
+    The logits equal `GPT.forward`'s to rounding. The cache can be used by `GPT.forward`, `prefill`,
+    `trim` and `reset` in between: the decoder keeps nothing of its own from step to step.
+    """
+
+    def __init__(self, gpt: GPT, cache: KVCache) -> None:
+        gpt.check_cache(cache)
+        config = gpt.config
+        self.gpt, self.cache, self.weights = gpt, cache, gpt.folded
+        H, D, C, S = config.n_head, config.head_dim, config.n_embd, cache.max_seq_len
+
+        def buffer(*shape: int) -> np.ndarray:
+            return np.empty(shape, dtype=gpt.dtype)
+
+        self.stream, self.normed, self.written, self.mixed = (buffer(C) for _ in range(4))
+        self.qkv = buffer(3 * C)
+        self.scores = buffer(H * S)
+        self.maxima, self.sums = buffer(H, 1), buffer(H, 1)
+        self.hidden, self.tanh = buffer(config.mlp_width), buffer(config.mlp_width)
+        # Views into the buffers by head, as attention reads and writes them.
+        q, k, v = self.qkv.reshape(3, H, D)
+        self.q, self.k, self.v = q[:, :, None], k, v
+        self.mixed_heads = self.mixed.reshape(H, D)
+        self.mixed_rows = self.mixed_heads[:, None, :]
+
+    def step(self, token: int) -> np.ndarray:
+        """Logits (V,) of one new token, which enters the cache. Errors as in `GPT.forward`."""
+        gpt, cache, w = self.gpt, self.cache, self.weights
+        if not 0 <= token < gpt.config.vocab_size:
+            raise ValueError(f"token ids must lie in 0 to {gpt.config.vocab_size - 1}, not {token}")
+        cache.require_room(1)
+        gpt.check_position(cache.offset)
+        at, stored = cache.offset, cache.offset + 1
+        x, n, t, q, mixed = self.stream, self.normed, self.written, self.q, self.mixed
+        hidden, tanh = self.hidden, self.tanh
+        scores = self.scores[: gpt.config.n_head * stored].reshape(-1, stored)  # (H, S)
+        columns, rows = scores[:, :, None], scores[:, None, :]
+        width, epsilon = gpt.config.n_embd, gpt.config.layer_norm_epsilon
+
+        np.add(w.tokens[token], w.positions[at], out=x)
+        for layer, keys, values in zip(w.layers, cache.keys, cache.values, strict=True):
+            np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
+            n.dot(layer.qkv, out=self.qkv)
+            self.qkv += layer.qkv_bias
+            keys[:, at] = self.k
+            values[:, at] = self.v
+            np.matmul(keys[:, :stored], q, out=columns)  # (H, S, D) @ (H, D, 1)
+            np.maximum.reduce(scores, axis=1, keepdims=True, out=self.maxima)
+            scores -= self.maxima
+            np.exp(scores, out=scores)
+            np.add.reduce(scores, axis=1, keepdims=True, out=self.sums)
+            np.matmul(rows, values[:, :stored], out=self.mixed_rows)  # (H, 1, S) @ (H, S, D)
+            self.mixed_heads /= self.sums  # softmax's division, on D numbers instead of S
+            mixed.dot(layer.attention_out, out=t)
+            t += layer.attention_out_bias
+            x += t
+
+            np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
+            n.dot(layer.mlp_in, out=hidden)
+            hidden += layer.mlp_in_bias
+            np.multiply(hidden, hidden, out=tanh)
+            tanh *= GELU_SCALE * GELU_CUBIC
+            tanh += GELU_SCALE
+            tanh *= hidden
+            np.tanh(tanh, out=tanh)
+            tanh += 1
+            hidden *= tanh
+            hidden.dot(layer.mlp_out, out=t)
+            t += layer.mlp_out_bias
+            x += t
+        np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
+        logits = n.dot(w.head)
+        logits += w.head_bias
+        cache.advance(1)
+        return logits

@@ -1,0 +1,43 @@
+"""Choosing the next token from logits."""
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+
+from model.ops import softmax
+
+# (logits (V,), position of the token to choose) -> token id
+Sampler = Callable[[np.ndarray, int], int]
+
+
+def greedy(logits: np.ndarray, position: int) -> int:
+    """The most likely token; the lowest id of equals."""
+    return int(logits.argmax())
+
+
+def make_sampler(temperature: float = 0.0, top_k: int | None = None, seed: int = 0) -> Sampler:
+    """A sampler: greedy at temperature 0, else drawn from softmax(logits / temperature).
+
+    `top_k` leaves only the k most likely tokens. The draw depends on nothing but the seed and the
+    position, so a text can be stepped back and written again. Raises ValueError for a negative or
+    infinite temperature, or a top_k below 1.
+    """
+    if not 0 <= temperature < float("inf"):
+        raise ValueError(f"temperature must be a number of at least 0, not {temperature}")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k must be at least 1, not {top_k}")
+    if temperature == 0:
+        return greedy
+
+    def sample(logits: np.ndarray, position: int) -> int:
+        # Dividing the distance to the largest cannot overflow, however low the temperature.
+        scaled = (logits - logits.max()) / temperature
+        if top_k is not None and top_k < len(scaled):
+            left_out = np.argpartition(scaled, -top_k)[:-top_k]
+            scaled[left_out] = -np.inf
+        cumulative = softmax(scaled.astype(np.float64)).cumsum()
+        uniform = random.Random(f"{seed} {position}").random()
+        return int(cumulative.searchsorted(uniform * cumulative[-1], side="right"))
+
+    return sample
