@@ -17,5 +17,5 @@ def causal_attention(q: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.
     scores = q @ keys.swapaxes(1, 2)  # (H, T, S)
     scores *= 1 / math.sqrt(q.shape[2])
     if T > 1:
-        scores[:, :, S - T :][:, np.triu(np.ones((T, T), dtype=bool), k=1)] = -np.inf
+        scores[:, :, S - T :] += np.triu(np.full((T, T), -np.inf, dtype=scores.dtype), k=1)
     return softmax(scores) @ values

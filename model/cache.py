@@ -53,7 +53,9 @@ class KVCache:
         """Write T new keys and values, each (H, T, D), behind the stored ones of one layer.
 
         Returns views of all keys and all values of the layer, new ones included: (H, offset + T, D).
+        Raises CacheOverflow where they do not fit.
         """
+        self.require_room(k.shape[1])
         start, end = self.offset, self.offset + k.shape[1]
         self.keys[layer, :, start:end] = k
         self.values[layer, :, start:end] = v
@@ -88,8 +90,11 @@ class KVCache:
         return oldest
 
     def restore_oldest(self, oldest: np.ndarray) -> None:
-        """Undo a `drop_oldest`."""
+        """Undo a `drop_oldest`, with what it returned."""
         self.require_room(1)
+        layers, heads, _, width = self.keys.shape
+        if oldest.shape != (2, layers, heads, width):
+            raise ValueError(f"an entry has the shape {(2, layers, heads, width)}, not {oldest.shape}")
         for stored, entry in zip((self.keys, self.values), oldest, strict=True):
             stored[:, :, 1 : self.offset + 1] = stored[:, :, : self.offset]
             stored[:, :, 0] = entry

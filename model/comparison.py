@@ -29,5 +29,6 @@ def compare(position: int, real: np.ndarray, naive: np.ndarray) -> Comparison:
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:
     """KL(P || Q) = sum of P (log P - log Q), in nats, of two distributions given as logits (V,)."""
     log_p, log_q = log_softmax(p), log_softmax(q)
-    # Rounding may leave a sum of -1e-17 for equal distributions; a divergence is never negative.
-    return max(0.0, float((np.exp(log_p) * (log_p - log_q)).sum()))
+    divergence = float((np.exp(log_p) * (log_p - log_q)).sum())
+    # Rounding may leave -1e-17 for equal distributions; a divergence is never negative (NaN stays NaN).
+    return 0.0 if divergence < 0 else divergence

@@ -29,23 +29,23 @@ class Decoder:
         self.qkv = buffer(3 * C)
         self.scores = buffer(H * S)
         self.maxima, self.sums = buffer(H, 1), buffer(H, 1)
-        self.hidden, self.tanh = buffer(config.mlp_width), buffer(config.mlp_width)
+        self.hidden, self.gelu = buffer(config.mlp_width), buffer(config.mlp_width)
         # Views into the buffers by head, as attention reads and writes them.
         q, k, v = self.qkv.reshape(3, H, D)
         self.q, self.k, self.v = q[:, :, None], k, v
         self.mixed_heads = self.mixed.reshape(H, D)
         self.mixed_rows = self.mixed_heads[:, None, :]
 
+    @np.errstate(over="ignore")  # in gelu, see there
     def step(self, token: int) -> np.ndarray:
         """Logits (V,) of one new token, which enters the cache. Errors as in `GPT.forward`."""
         gpt, cache, w = self.gpt, self.cache, self.weights
-        if not 0 <= token < gpt.config.vocab_size:
-            raise ValueError(f"token ids must lie in 0 to {gpt.config.vocab_size - 1}, not {token}")
+        gpt.check_token(token)
         cache.require_room(1)
         gpt.check_position(cache.offset)
         at, stored = cache.offset, cache.offset + 1
         x, n, t, q, mixed = self.stream, self.normed, self.written, self.q, self.mixed
-        hidden, tanh = self.hidden, self.tanh
+        hidden, gelu = self.hidden, self.gelu
         scores = self.scores[: gpt.config.n_head * stored].reshape(-1, stored)  # (H, S)
         columns, rows = scores[:, :, None], scores[:, None, :]
         width, epsilon = gpt.config.n_embd, gpt.config.layer_norm_epsilon
@@ -71,13 +71,13 @@ class Decoder:
             np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
             n.dot(layer.mlp_in, out=hidden)
             hidden += layer.mlp_in_bias
-            np.multiply(hidden, hidden, out=tanh)
-            tanh *= GELU_SCALE * GELU_CUBIC
-            tanh += GELU_SCALE
-            tanh *= hidden
-            np.tanh(tanh, out=tanh)
-            tanh += 1
-            hidden *= tanh
+            np.multiply(hidden, hidden, out=gelu)
+            gelu *= -2 * GELU_SCALE * GELU_CUBIC
+            gelu -= 2 * GELU_SCALE
+            gelu *= hidden
+            np.exp(gelu, out=gelu)
+            gelu += 1
+            hidden /= gelu
             hidden.dot(layer.mlp_out, out=t)
             t += layer.mlp_out_bias
             x += t

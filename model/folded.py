@@ -1,6 +1,6 @@
 """A GPT's weights rewritten so that one step needs fewer operations, and computes the same.
 
-Four identities, each exact in real numbers (and to rounding in floating point):
+Three identities, each exact in real numbers (and to rounding in floating point):
 
 1. Layer norm ends in `* gain + bias`, and a linear map follows:
        (n * g + b) @ W + c  =  n @ (g[:, None] * W) + (b @ W + c),
@@ -12,8 +12,6 @@ Four identities, each exact in real numbers (and to rounding in floating point):
    so embeddings and output weights are centred once, and the stream then has mean 0 always.
 
 3. Attention divides q . k by sqrt(D); the query's weights take that factor.
-
-4. gelu(u) = 0.5 u (1 + tanh(...)) is followed by a linear map, whose weights take the 0.5.
 """
 
 import math
@@ -67,7 +65,7 @@ def fold(config: GPTConfig, p: dict[str, np.ndarray]) -> FoldedWeights:
                 _centred(p[h + "attn.c_proj.bias"]),
                 mlp_in,
                 mlp_in_bias,
-                0.5 * _centred(p[h + "mlp.c_proj.weight"]),
+                _centred(p[h + "mlp.c_proj.weight"]),
                 _centred(p[h + "mlp.c_proj.bias"]),
             )
         )

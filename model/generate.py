@@ -1,4 +1,4 @@
-"""The generation loop: choose a token, append it, run the model on it; each part timed apart."""
+"""The generation loop: choose a token, append it, run the model on it; and the time of each part."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -33,26 +33,48 @@ class Uncached:
         return forward_uncached(self.gpt, window, self.block_rows)[-1]
 
 
+class Timed:
+    """A continuation that notes the seconds of its calls: the model's alone, prefill and steps apart."""
+
+    def __init__(self, model: Continuation) -> None:
+        self.model = model
+        self.prefill_seconds = 0.0
+        self.step_seconds: list[float] = []
+
+    def start(self, text: Sequence[int]) -> np.ndarray:
+        begin = time.perf_counter()
+        logits = self.model.start(text)
+        self.prefill_seconds = time.perf_counter() - begin
+        self.step_seconds = []
+        return logits
+
+    def step(self, text: Sequence[int]) -> np.ndarray:
+        begin = time.perf_counter()
+        logits = self.model.step(text)
+        self.step_seconds.append(time.perf_counter() - begin)
+        return logits
+
+
 @dataclass(frozen=True)
 class Generated:
-    """A token that was chosen, the logits (V,) that it was chosen from, and what these cost."""
+    """A token that was chosen, and the logits (V,) that it was chosen from."""
 
     token: int
     logits: np.ndarray
-    seconds: float  # of the model alone: the prefill for the first token, then a step each
 
 
 def generate(model: Continuation, prompt: Sequence[int], n: int, sampler: Sampler) -> Iterator[Generated]:
-    """Yield n tokens that follow a prompt. Raises ValueError for an empty prompt or a negative n."""
+    """Yield n tokens that follow a prompt: one prefill, and a step for each token, the last one too.
+
+    Each token is yielded before the model takes it in. Raises ValueError for an empty prompt or a
+    negative n.
+    """
     if n < 0:
         raise ValueError(f"the number of tokens must be at least 0, not {n}")
     text = list(prompt)
-    forward = model.start
+    logits = model.start(text)
     for _ in range(n):
-        begin = time.perf_counter()
-        logits = forward(text)
-        seconds = time.perf_counter() - begin
         token = sampler(logits, len(text))
         text.append(token)
-        yield Generated(token, logits, seconds)
-        forward = model.step
+        yield Generated(token, logits)
+        logits = model.step(text)

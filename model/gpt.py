@@ -84,7 +84,9 @@ class GPT:
         self.check_position(start + T - 1)
 
         def linear(x: np.ndarray, name: str) -> np.ndarray:
-            return x @ p[name + ".weight"] + p[name + ".bias"]
+            out = x @ p[name + ".weight"]
+            out += p[name + ".bias"]
+            return out
 
         def norm(x: np.ndarray, name: str) -> np.ndarray:
             return layer_norm(x, p[name + ".weight"], p[name + ".bias"], config.layer_norm_epsilon)
@@ -94,9 +96,9 @@ class GPT:
             qkv = linear(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn.c_attn")  # (T, 3C)
             q, k, v = qkv.reshape(T, 3, H, D).transpose(1, 2, 0, 3)  # each (H, T, D)
             mixed = attend(i, q, k, v).transpose(1, 0, 2).reshape(T, H * D)
-            x = x + linear(mixed, f"h.{i}.attn.c_proj")
+            x += linear(mixed, f"h.{i}.attn.c_proj")
             expanded = gelu(linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))  # (T, 4C)
-            x = x + linear(expanded, f"h.{i}.mlp.c_proj")
+            x += linear(expanded, f"h.{i}.mlp.c_proj")
         return norm(x, "ln_f") @ p["wte.weight"].T
 
     def checked(self, tokens: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -110,6 +112,13 @@ class GPT:
         if ids.min() < 0 or ids.max() >= V:
             raise ValueError(f"token ids must lie in 0 to {V - 1}, not {ids.min()} to {ids.max()}")
         return ids
+
+    def check_token(self, token: int) -> None:
+        """Raise ValueError for what is not a token id."""
+        if type(token) is bool or not isinstance(token, int | np.integer):
+            raise ValueError(f"a token id must be an integer, not {token!r}")
+        if not 0 <= token < self.config.vocab_size:
+            raise ValueError(f"token ids must lie in 0 to {self.config.vocab_size - 1}, not {token}")
 
     def check_position(self, position: int) -> None:
         """Raise ValueError for a position that the model has no embedding of."""

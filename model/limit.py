@@ -68,10 +68,12 @@ class NaiveSlide(LimitPolicy):
         self._dropped: deque[np.ndarray] = deque(maxlen=self.UNDO_STEPS)
 
     def start(self, text: Sequence[int]) -> np.ndarray:
+        logits = super().start(text)
         self._dropped.clear()
-        return super().start(text)
+        return logits
 
     def step_past_limit(self, text: Sequence[int]) -> np.ndarray:
+        self.gpt.check_token(text[-1])
         self._dropped.append(self.cache.drop_oldest())
         return self.decoder.step(text[-1])
 

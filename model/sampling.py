@@ -31,12 +31,13 @@ def make_sampler(temperature: float = 0.0, top_k: int | None = None, seed: int =
         return greedy
 
     def sample(logits: np.ndarray, position: int) -> int:
-        # Dividing the distance to the largest cannot overflow, however low the temperature.
-        scaled = (logits - logits.max()) / temperature
+        logits = logits.astype(np.float64)
+        with np.errstate(over="ignore"):  # at a tiny temperature all but the largest go to -inf
+            scaled = (logits - logits.max()) / temperature
         if top_k is not None and top_k < len(scaled):
             left_out = np.argpartition(scaled, -top_k)[:-top_k]
             scaled[left_out] = -np.inf
-        cumulative = softmax(scaled.astype(np.float64)).cumsum()
+        cumulative = softmax(scaled).cumsum()
         uniform = random.Random(f"{seed} {position}").random()
         return int(cumulative.searchsorted(uniform * cumulative[-1], side="right"))
 

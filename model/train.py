@@ -5,19 +5,19 @@ checkpoint does exactly what an uninterrupted one does: parameters, moments and 
 its whole state.
 """
 
+import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
-from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors import SafetensorError, safe_open
 
 from model.autograd import Tensor, cross_entropy
 from model.autograd_gpt import Dropout, autograd_logits
 from model.config import GPTConfig
-from model.files import write_whole
+from model.files import write_safetensors
 from model.weights import random_parameters
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -138,24 +138,30 @@ class Training:
             arrays["first." + name] = self.optimizer.first[name]
             arrays["second." + name] = self.optimizer.second[name]
         metadata = {"step": str(self.step), "run": self._fingerprint()}
-        write_whole(path, lambda temporary: save_file(arrays, temporary, metadata))
+        write_safetensors(path, arrays, metadata)
 
     def resume(self, path: Path) -> None:
-        """Go on from a checkpoint. Raises ValueError if it is of another plan or text."""
-        with safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("run") != self._fingerprint():
-                raise ValueError(
-                    f"{path} is of a run with other options or another text; "
-                    "repeat the command that began it, or delete it to begin anew"
-                )
-            for name, parameter in self.parameters.items():
-                parameter.data[:] = file.get_tensor("parameter." + name)
-                self.optimizer.first[name][:] = file.get_tensor("first." + name)
-                self.optimizer.second[name][:] = file.get_tensor("second." + name)
-            self.step = int(metadata["step"])
+        """Go on from a checkpoint. Raises ValueError if it is of another plan or text, or broken."""
+        try:
+            with safe_open(path, framework="np") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("run") != self._fingerprint():
+                    raise ValueError(
+                        f"{path} is of a run with other options or another text; "
+                        "repeat the command that began it, or delete it to begin anew"
+                    )
+                for name, parameter in self.parameters.items():
+                    parameter.data[:] = file.get_tensor("parameter." + name)
+                    self.optimizer.first[name][:] = file.get_tensor("first." + name)
+                    self.optimizer.second[name][:] = file.get_tensor("second." + name)
+                self.step = int(metadata["step"])
+        except SafetensorError as error:
+            raise ValueError(
+                f"{path} is not a whole checkpoint ({error}); delete it to begin anew"
+            ) from None
 
     def _fingerprint(self) -> str:
         """Names the run that a checkpoint belongs to: its plan and its text."""
-        sums = [int(t.sum()) for t in (self.train_tokens, self.val_tokens)]
-        return json.dumps({**asdict(self.plan), "text": [len(self.train_tokens), *sums]})
+        texts = (self.train_tokens, self.val_tokens)
+        digests = [hashlib.sha256(t.astype("<i8").tobytes()).hexdigest() for t in texts]
+        return json.dumps({**asdict(self.plan), "texts": digests})

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
-from safetensors.numpy import save_file
 
 from model.config import GPTConfig, parameter_shapes
-from model.files import write_whole
+from model.files import write_safetensors
 
 WEIGHTS = "model.safetensors"
+HEAD = "lm_head.weight"
 INDEX = "model.safetensors.index.json"  # names the files of weights that were split
 
 # Masks that old versions of transformers stored among the weights.
@@ -45,25 +45,32 @@ def read_parameters(directory: Path, config: GPTConfig, dtype: np.dtype) -> dict
     FileNotFoundError where there are no weights. Shapes are checked before anything is read.
     """
     shapes = parameter_shapes(config)
-    parameters: dict[str, np.ndarray] = {}
+    arrays: dict[str, np.ndarray] = {}
     for path in _weight_files(directory):
         for stored_name, array in _read_file(path, shapes):
             name = stored_name.removeprefix("transformer.")
-            if not np.isfinite(array).all():
-                raise ValueError(f"{path}: {stored_name} holds NaN or infinite numbers")
-            if name == "lm_head.weight":
-                _require_tied(path, array, parameters)
-            parameters[name] = np.ascontiguousarray(array, dtype=dtype)
-    parameters.pop("lm_head.weight", None)
-    if missing := [name for name in shapes if name not in parameters]:
+            if name in arrays:
+                raise ValueError(f"{path}: {stored_name} is there twice")
+            arrays[name] = array
+    if missing := [name for name in shapes if name not in arrays]:
         raise ValueError(f"{directory} has no weights for {_listed(missing)}")
+    head = arrays.pop(HEAD, None)
+    if head is not None and not np.array_equal(head, arrays["wte.weight"]):
+        raise ValueError(
+            f"{directory / WEIGHTS}: {HEAD} differs from wte.weight; only a tied head is implemented"
+        )
+    with np.errstate(over="ignore"):  # too large for `dtype`: found below, by name
+        parameters = {name: np.ascontiguousarray(arrays[name], dtype=dtype) for name in shapes}
+    for name, parameter in parameters.items():
+        if not np.isfinite(parameter).all():
+            raise ValueError(f"{directory / WEIGHTS}: {name} holds NaN or infinite numbers in {dtype}")
     return parameters
 
 
 def write_parameters(path: Path, parameters: dict[str, np.ndarray]) -> None:
     """Write weights under the names that `GPT2LMHeadModel` saves; whole or not at all."""
-    arrays = {f"transformer.{name}": np.ascontiguousarray(p) for name, p in parameters.items()}
-    write_whole(path, lambda temporary: save_file(arrays, temporary, {"format": "pt"}))
+    arrays = {f"transformer.{name}": parameter for name, parameter in parameters.items()}
+    write_safetensors(path, arrays, {"format": "pt"})
 
 
 def _weight_files(directory: Path) -> list[Path]:
@@ -72,12 +79,13 @@ def _weight_files(directory: Path) -> list[Path]:
     if not (directory / INDEX).exists():
         raise FileNotFoundError(f"{directory} has no {WEIGHTS}")
     try:
-        names = set(json.loads((directory / INDEX).read_text(encoding="utf-8"))["weight_map"].values())
+        index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
+        names = sorted({name if Path(name).name == name else "" for name in index["weight_map"].values()})
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{directory / INDEX} must map tensors to files in its weight_map") from None
-    if any(Path(name).name != name for name in names):
+    if "" in names:
         raise ValueError(f"{directory / INDEX} names files outside {directory}")
-    return [directory / name for name in sorted(names)]
+    return [directory / name for name in names]
 
 
 def _read_file(path: Path, shapes: dict[str, tuple[int, ...]]) -> list[tuple[str, np.ndarray]]:
@@ -104,7 +112,7 @@ def _check_header(
     shapes: dict[str, tuple[int, ...]],
 ) -> None:
     name = stored_name.removeprefix("transformer.")
-    expected = shapes["wte.weight"] if name == "lm_head.weight" else shapes.get(name)
+    expected = shapes["wte.weight"] if name == HEAD else shapes.get(name)
     if expected is None:
         raise ValueError(f"{path} holds {stored_name}, which is no part of this GPT-2")
     if shape != expected:
@@ -120,11 +128,6 @@ def _from_raw(tensor: dict[str, Any]) -> np.ndarray:
     else:
         array = np.frombuffer(tensor["data"], "<f" + str(int(tensor["dtype"][1:]) // 8))
     return array.reshape(tensor["shape"])
-
-
-def _require_tied(path: Path, head: np.ndarray, parameters: dict[str, np.ndarray]) -> None:
-    if "wte.weight" in parameters and not np.array_equal(head, parameters["wte.weight"]):
-        raise ValueError(f"{path}: lm_head.weight differs from wte.weight; only a tied head is implemented")
 
 
 def _listed(names: list[str]) -> str:

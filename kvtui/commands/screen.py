@@ -1,0 +1,23 @@
+"""`kvtui` without a command: the screen."""
+
+import argparse
+import sys
+
+from kvtui.errors import CommandError
+from kvtui.options import add_sampling
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--prompt", metavar="TEXT", help="what the screen's text begins with")
+    add_sampling(parser)
+    parser.add_argument("--ascii", action="store_true", help="draw the screen without block characters")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.json:
+        raise CommandError("--json needs a command, such as: kvtui generate PROMPT --json")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise CommandError("the screen needs a terminal; without one there is: kvtui generate PROMPT")
+    from kvtui.app import run_screen  # Textual is loaded here and nowhere else
+
+    return run_screen(args)

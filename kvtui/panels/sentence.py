@@ -1,0 +1,76 @@
+"""One line in plain words: what the last step did."""
+
+from statistics import median
+
+from textual.content import Content
+
+from kvtui.figures import milliseconds
+from kvtui.panels.panel import View, ViewWidget
+from kvtui.snapshot import Snapshot
+
+
+class Sentence(ViewWidget):
+    DEFAULT_CSS = """
+    Sentence { height: 2; padding: 0 2; color: $foreground; }
+    """
+
+    def render(self) -> Content:
+        return Content(sentence(self.view) if self.view else "")
+
+
+def sentence(view: View) -> str:
+    """What the last action did to the cache, for someone who sees one for the first time."""
+    snapshot = view.snapshot
+    if snapshot.went_back:
+        return _back(snapshot)
+    if not snapshot.steps:
+        return _prefill(snapshot)
+    if not snapshot.past_limit:
+        return _decode(snapshot)
+    return _naive(snapshot) if view.naive_shown else _recompute(snapshot)
+
+
+def _back(snapshot: Snapshot) -> str:
+    if snapshot.past_limit:
+        done = "the window was computed again for the shorter text"
+    else:
+        done = "the newest entry was trimmed from the cache, and no other had to change"
+    return f"Back to {snapshot.length:,} characters: {done}."
+
+
+def _prefill(snapshot: Snapshot) -> str:
+    layers, n = snapshot.model.n_layer, snapshot.cache.stored
+    text = f"Prefill: the prompt's {n} characters went through the model at once and left {n} keys and "
+    text += f"values in each of {layers} layers. Press space for the next character."
+    if snapshot.length > n:
+        return text.replace("prompt's", "prompt's last")
+    return text
+
+
+def _decode(snapshot: Snapshot) -> str:
+    layers, n, size = snapshot.model.n_layer, snapshot.length, snapshot.model.block_size
+    if n == size:
+        text = (
+            f"Character {n:,} took the last place: the cache is full, and the model has no position beyond "
+        )
+        return text + f"{n - 1:,}. From here on it recomputes the window at every step."
+    text = f"Character {n:,}: one position was computed. It read {n - 1:,} stored positions in each of "
+    return text + f"{layers} layers and wrote 1 key and 1 value."
+
+
+def _recompute(snapshot: Snapshot) -> str:
+    n, size = snapshot.length, snapshot.model.block_size
+    text = f"Character {n:,} is past the limit: every visible character moved to a new position, so all "
+    text += f"{size:,} were computed again, in {milliseconds(snapshot.steps[-1].seconds)}"
+    decode = [step.seconds for step in snapshot.steps if not step.recomputed]
+    return text + (f" instead of {milliseconds(median(decode))}." if decode else ".")
+
+
+def _naive(snapshot: Snapshot) -> str:
+    assert snapshot.naive is not None
+    n, size = snapshot.length, snapshot.model.block_size
+    at_last = min(snapshot.naive.slides + 1, size)
+    text = f"Character {n:,}: the naive cache dropped its oldest entry; {at_last:,} of its {size:,} "
+    text += f"were computed at position {size - 1:,}. Its choice "
+    agree = snapshot.naive.comparisons[-1].agree
+    return text + ("is the real model's." if agree else "is not the real model's.")

@@ -1,0 +1,114 @@
+"""Help: what each panel shows, and the keys."""
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from kvtui.visual import CACHED, NAIVE, REAL, UNCACHED, Look
+
+ABOUT = (
+    "A real GPT writes one character a step. To predict the next character, every layer looks back at a "
+    "key and a value of each character before it. These never change when a character is appended, so "
+    "they are kept, in the KV cache, and a step computes one position instead of all of them."
+)
+
+PANELS = (
+    (
+        "Text",
+        "The prompt and what the model wrote after it. The newest character is marked; struck characters "
+        "have left the window, and the model no longer sees them.",
+    ),
+    (
+        "Next character",
+        "The most likely next characters and their probabilities, the choice marked. With the naive slide "
+        "on, both models stand side by side. Both read the same text, the real model's, so that every step "
+        "is a fair comparison. KL tells how far apart the two predictions are; 0 is equal.",
+    ),
+    (
+        "KV cache",
+        "For each layer a strip for its keys (K) and one for its values (V), a place for each position. "
+        "Shade is the size of the stored vector, each strip on its own scale; the entry that this step "
+        "wrote is bright. With the naive slide on it is the slid cache, and below the position that each "
+        "entry stands at is the position that it was computed at.",
+    ),
+    (
+        "Latency",
+        "The time of this step and of the usual one, the model's own work alone: no drawing, no sampling, "
+        "nothing of the other model. Press u to measure a full forward pass beside every step: what the "
+        "same character would have cost without a cache, and how little the logits differ.",
+    ),
+    (
+        "Time per step",
+        "The same times against the number of characters that the model sees, both axes logarithmic. The "
+        "upright line is the model's limit.",
+    ),
+)
+
+KEYS = (
+    ("space, right", "one step: the next character"),
+    ("b, left", "one step back, exactly"),
+    ("r", "run, and pause"),
+    ("l", "run to the limit of the model's positions"),
+    ("n", "the naive slide beside the real model, on and off"),
+    ("u", "the baseline: off, 128 rows at a time, all scores at once"),
+    ("p", "another prompt"),
+    ("v", "the other panels, where the window is small"),
+    ("tab", "focus the next panel"),
+    ("ctrl+p", "every action, and the themes"),
+    ("?", "this help"),
+    ("q, ctrl+q", "quit"),
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    AUTO_FOCUS = "VerticalScroll"
+    DEFAULT_CSS = """
+    HelpScreen { align: center middle; }
+    HelpScreen > VerticalScroll {
+        width: 90%; max-width: 96; height: auto; max-height: 94%;
+        border: round $primary; padding: 0 2; background: $surface;
+        scrollbar-size-vertical: 1;
+    }
+    """
+    BINDINGS = [
+        ("escape,question_mark,f1,q", "dismiss", "Close"),
+        ("space,pagedown", "scroll('down')", "Down"),
+        ("b,pageup", "scroll('up')", "Up"),
+    ]
+
+    def __init__(self, look: Look, focused: str | None) -> None:
+        """`focused` is the title of the panel that is explained first."""
+        super().__init__()
+        self._look, self._focused = look, focused
+
+    def compose(self) -> ComposeResult:
+        box = VerticalScroll()
+        box.border_title = "Help"
+        box.border_subtitle = "escape closes"
+        with box:
+            yield Static(self._content())
+
+    def action_scroll(self, direction: str) -> None:
+        box = self.query_one(VerticalScroll)
+        if direction == "down":
+            box.scroll_page_down()
+        else:
+            box.scroll_page_up()
+
+    def _content(self) -> Content:
+        parts: list[str | tuple[str, str]] = [ABOUT, "\n\n"]
+        for title, text in sorted(PANELS, key=lambda panel: panel[0] != self._focused):
+            parts += [(title, "bold $primary"), f"\n{text}\n\n"]
+        for key, what in KEYS:
+            parts += [(f"{key:>13}", "bold $primary"), f"  {what}\n"]
+        parts.append("\n")
+        for idea, what in (
+            (CACHED, "cached: one position was computed"),
+            (UNCACHED, "uncached: every visible position was computed"),
+            (REAL, "the real model"),
+            (NAIVE, "the naive slide"),
+        ):
+            parts += [(f"{self._look.mark(idea):>13}", idea.style), f"  {what}\n"]
+        return Content.assemble(*parts)

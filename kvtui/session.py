@@ -1,0 +1,245 @@
+"""A run that can be stepped both ways: the real model, and past the limit the naive slide beside it.
+
+Nothing here knows a terminal. The state is the text; everything else follows from it, so that going
+back is exact: the cache is trimmed, or filled again the way that it was filled the first time.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from kvtui.snapshot import (
+    Baseline,
+    BaselineMode,
+    CacheContent,
+    Candidate,
+    ModelFacts,
+    NaiveState,
+    Snapshot,
+    Step,
+)
+from model.cache import KVCache
+from model.comparison import Comparison, compare
+from model.decoder import Decoder
+from model.gpt import GPT
+from model.limit import NaiveSlide, Recompute
+from model.ops import softmax
+from model.prefill import prefill
+from model.sampling import Sampler, greedy
+from model.tokenizer import CharTokenizer
+from model.uncached import forward_uncached
+
+CANDIDATES = 10  # most likely characters in a snapshot
+WARM_UP_CALLS = 3
+
+
+class Session:
+    """Steps a text forward and back, and says what there is to see. Not thread-safe.
+
+    `clock` gives seconds; only the model's own work lies between two readings.
+    """
+
+    def __init__(
+        self,
+        gpt: GPT,
+        tokenizer: CharTokenizer,
+        prompt: str,
+        name: str = "model",
+        sampler: Sampler = greedy,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.gpt, self.tokenizer, self.sampler, self.clock = gpt, tokenizer, sampler, clock
+        self.baseline_mode = BaselineMode.OFF
+        self._warmed_up: set[BaselineMode] = set()
+        self._real = Recompute(gpt)
+        self._naive = NaiveSlide(gpt)
+        config = gpt.config
+        self.facts = ModelFacts(
+            name,
+            config.n_layer,
+            config.n_head,
+            config.block_size,
+            str(gpt.dtype),
+            gpt.nbytes,
+            self._real.cache.bytes_per_token,
+        )
+        self._baseline: Baseline | None = None
+        self._warm_up()
+        self.begin(prompt)
+
+    def begin(self, prompt: str) -> None:
+        """Start anew with a prompt. Raises ValueError, and changes nothing, for one that cannot be."""
+        tokens = self.tokenizer.encode(prompt)
+        self.gpt.checked(tokens)
+        self._text = tokens
+        self._prompt_length = len(tokens)
+        self._steps: list[Step] = []
+        self._comparisons: list[Comparison] = []
+        self._went_back = False
+        begin = self.clock()
+        self._logits = self._real.start(tokens)
+        self._prefill_seconds = self.clock() - begin
+        self._measure_baseline()
+
+    @property
+    def length(self) -> int:
+        """Characters in the text."""
+        return len(self._text)
+
+    @property
+    def window_full_at(self) -> int:
+        """The length of the text at which the window is full, and another character does not fit."""
+        return max(self.gpt.config.block_size, self._prompt_length)
+
+    def step(self) -> None:
+        """Append the model's choice to the text, and take it in."""
+        self._went_back = False
+        self._text.append(self.sampler(self._logits, self.length))
+        recomputed = self.length > self.window_full_at
+        begin = self.clock()
+        self._logits = self._real.step(self._text)
+        seconds = self.clock() - begin
+        self._steps.append(Step(self.length, seconds, recomputed, None))
+        self._measure_baseline()
+        if recomputed:
+            self._step_naive()
+
+    def back(self) -> bool:
+        """Undo the last step exactly; False at the prompt, where there is nothing to undo."""
+        if not self._steps:
+            return False
+        was_past_limit = self.length > self.window_full_at
+        self._text.pop()
+        self._steps.pop()
+        if was_past_limit:
+            self._comparisons.pop()
+            self._rewind_naive()
+        self._logits = self._replay() if was_past_limit else self._trimmed()
+        self._measure_baseline()
+        self._went_back = True
+        return True
+
+    def set_baseline(self, mode: BaselineMode) -> None:
+        """Measure a full forward pass at every step from this one on, or stop doing so."""
+        self.baseline_mode = mode
+        self._measure_baseline()
+
+    def snapshot(self) -> Snapshot:
+        text = self.tokenizer.decode(self._text)
+        return Snapshot(
+            model=self.facts,
+            prompt=text[: self._prompt_length],
+            generated=text[self._prompt_length :],
+            candidates=self._candidates(self._logits, self.sampler(self._logits, self.length)),
+            cache=_content(self._real.cache),
+            window_full_at=self.window_full_at,
+            naive=self._naive_state(),
+            went_back=self._went_back,
+            baseline_mode=self.baseline_mode,
+            prefill_seconds=self._prefill_seconds,
+            baseline=self._baseline,
+            steps=tuple(self._steps),
+        )
+
+    # The real model
+
+    def _trimmed(self) -> np.ndarray:
+        """Logits after the last step was taken off the text, with the cache trimmed to it."""
+        cache = self._real.cache
+        if self.length == self._prompt_length:
+            return self._real.start(self._text)
+        cache.trim(2)
+        return self._real.decoder.step(self._text[-1])
+
+    def _replay(self) -> np.ndarray:
+        """Logits of the text, by the same calls that a run from the prompt would have made.
+
+        Past the limit one call depends on nothing before it. Within the window the cache that the
+        re-computation overwrote is filled again: the prompt at once, then character by character.
+        """
+        if self.length > self.window_full_at:
+            return self._real.start(self._text)
+        logits = self._real.start(self._text[: self._prompt_length])
+        for end in range(self._prompt_length + 1, self.length + 1):
+            logits = self._real.step(self._text[:end])
+        return logits
+
+    # The naive slide
+
+    def _step_naive(self) -> None:
+        if self.length == self.window_full_at + 1:
+            self._naive.start(self._text[:-1])
+        self._naive_logits = self._naive.step(self._text)
+        self._comparisons.append(compare(self.length, self._logits, self._naive_logits))
+
+    def _rewind_naive(self) -> None:
+        """Bring the naive cache to the text, which is one shorter than what it holds."""
+        slides = self.length - self.window_full_at
+        if slides == 0:
+            return
+        if self._naive.back():
+            self._naive.cache.trim(1)
+            self._naive_logits = self._naive.decoder.step(self._text[-1])
+            return
+        self._naive.start(self._text[: self.window_full_at])
+        for end in range(self.window_full_at + 1, self.length + 1):
+            self._naive_logits = self._naive.step(self._text[:end])
+
+    def _naive_state(self) -> NaiveState | None:
+        if not self._comparisons:
+            return None
+        return NaiveState(
+            slides=self.length - self.window_full_at,
+            cache=_content(self._naive.cache),
+            candidates=self._candidates(self._naive_logits, int(self._naive_logits.argmax())),
+            comparisons=tuple(self._comparisons),
+        )
+
+    # Measuring
+
+    def _warm_up(self) -> None:
+        """First calls are slow (buffers, caches, the processor's clock): they stay out of every figure."""
+        cache = KVCache(self.gpt.config, dtype=self.gpt.dtype)
+        decoder = Decoder(self.gpt, cache)
+        for _ in range(WARM_UP_CALLS):
+            cache.reset()
+            prefill(self.gpt, [0] * max(1, cache.max_seq_len // 2), cache)
+            if cache.offset < cache.max_seq_len:
+                decoder.step(0)
+
+    def _measure_baseline(self) -> None:
+        """Hold the present logits against a full forward pass, if one is asked for."""
+        mode, self._baseline = self.baseline_mode, None
+        if mode is BaselineMode.OFF:
+            return
+        window = self._text[-self.gpt.config.block_size :]
+        if mode not in self._warmed_up:
+            forward_uncached(self.gpt, window, mode.block_rows)
+            self._warmed_up.add(mode)
+        begin = self.clock()
+        logits = forward_uncached(self.gpt, window, mode.block_rows)[-1]
+        seconds = self.clock() - begin
+        diff = float(np.abs(logits - self._logits).max())
+        self._baseline = Baseline(mode, seconds, diff, float(np.abs(logits).max()))
+        if self._steps:
+            self._steps[-1] = replace(self._steps[-1], baseline=self._baseline)
+
+    def _candidates(self, logits: np.ndarray, chosen: int) -> tuple[Candidate, ...]:
+        probabilities = softmax(logits)
+        order = list(np.argsort(-probabilities, kind="stable")[:CANDIDATES])
+        if chosen not in order:  # drawn from further down, at a high temperature
+            order[-1] = chosen
+        characters = self.tokenizer.characters
+        return tuple(Candidate(characters[i], float(probabilities[i]), i == chosen) for i in order)
+
+
+def _content(cache: KVCache) -> CacheContent:
+    """Norms over heads and head_dim of every stored key and value."""
+
+    def norms(stored: np.ndarray) -> np.ndarray:
+        used = stored[:, :, : cache.offset]
+        return np.sqrt(np.einsum("lhsd,lhsd->ls", used, used))
+
+    return CacheContent(norms(cache.keys), norms(cache.values))

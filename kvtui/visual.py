@@ -1,0 +1,74 @@
+"""The visual language: four ideas, each with one colour of the theme and one mark, everywhere."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Idea:
+    mark: str
+    ascii_mark: str
+    style: str  # a colour variable of the theme
+
+
+CACHED = Idea("●", "*", "$success")
+UNCACHED = Idea("○", "o", "$warning")
+REAL = Idea("◆", "#", "$primary")
+NAIVE = Idea("◇", "x", "$error")
+
+DIM = "dim"
+BRIGHT = "bold $foreground"
+
+
+GLYPHS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
+ASCII_GLYPHS = {" ": "_"}
+
+
+def visible(character: str, in_ascii: bool = False) -> str:
+    """A character as something that can be seen and does nothing."""
+    glyph = (ASCII_GLYPHS if in_ascii else GLYPHS).get(character)
+    return glyph or (character if character.isprintable() else repr(character)[1:-1])
+
+
+@dataclass(frozen=True)
+class Look:
+    """How things are drawn: with block characters or in ASCII; with shades, or with heights alone."""
+
+    ascii: bool = False
+    shades: bool = True  # false where the theme has only the terminal's own 16 colours
+
+    def mark(self, idea: Idea) -> str:
+        return idea.ascii_mark if self.ascii else idea.mark
+
+    def glyph(self, character: str) -> str:
+        """A character so that it can be seen: blanks and control characters have a glyph."""
+        return visible(character, self.ascii)
+
+    @property
+    def heights(self) -> str:
+        """A ramp from the least to the most."""
+        return ".:-=+*#%@" if self.ascii else "▁▂▃▄▅▆▇█"
+
+    @property
+    def agree(self) -> str:
+        return "=" if self.ascii else "✓"
+
+    @property
+    def differ(self) -> str:
+        return "x" if self.ascii else "✗"
+
+    @property
+    def dot(self) -> str:
+        """What stands between two facts on a line."""
+        return "|" if self.ascii else "·"
+
+    @property
+    def empty(self) -> str:
+        """A place in the cache that holds nothing yet."""
+        return "." if self.ascii else "·"
+
+    def bar(self, share: float, width: int) -> str:
+        """A bar of `width` cells at share 1, in eighths of a cell; never empty for more than nothing."""
+        if self.ascii:
+            return "#" * max(share > 0, round(share * width))
+        eighths = max(int(share > 0), round(share * width * 8))
+        return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]

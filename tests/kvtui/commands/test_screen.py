@@ -1,0 +1,42 @@
+"""`kvtui` without a command: opens the screen on a terminal, and says so where there is none."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Calls of the screen, which is not really opened."""
+    calls = []
+    app = SimpleNamespace(run_screen=lambda *args: calls.append(args) or 7)
+    monkeypatch.setitem(sys.modules, "kvtui.app", app)
+    return calls
+
+
+@pytest.mark.parametrize("piped", [["stdin"], ["stdout"], ["stdin", "stdout"]])
+def test_without_a_terminal_the_headless_command_is_named(refused, opened, monkeypatch, piped):
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(getattr(sys, name), "isatty", lambda name=name: name not in piped)
+    assert "kvtui generate" in refused()
+    assert opened == []
+
+
+def test_on_a_terminal_the_screen_opens(kvtui, opened, monkeypatch):
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    options = ["--model", "somewhere", "--dtype", "float32", "--prompt", "abc", "--seed", "5", "--ascii"]
+    options += ["--temperature", "0.5", "--top-k", "3"]
+    assert kvtui().status == kvtui(*options).status == 7
+    names = ("model", "dtype", "prompt", "seed", "ascii", "temperature", "top_k")
+    assert [tuple(getattr(args, name) for name in names) for (args,) in opened] == [
+        (None, "float64", None, None, False, 0.0, None),
+        (Path("somewhere"), "float32", "abc", 5, True, 0.5, 3),
+    ]
+
+
+def test_the_screen_has_no_json(refused, opened):
+    assert "generate" in refused("--json")
+    assert opened == []

@@ -1,0 +1,220 @@
+"""Keys act on the session, and the panels show it."""
+
+import random
+
+import pytest
+
+from kvtui.app import KvtuiApp
+from kvtui.keys import KeyBar
+from kvtui.panels.panel import Panel
+from kvtui.panels.sentence import Sentence
+from kvtui.screens.help import HelpScreen
+from kvtui.screens.prompt import PromptArea, PromptScreen
+from kvtui.session import Session
+from kvtui.snapshot import BaselineMode
+from kvtui.visual import Look
+from model import GPTConfig
+from model.tokenizer import CharTokenizer
+
+CONFIG = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=12, vocab_size=11)
+CHARACTERS = "abcdefgh [\n"
+SIZES = [(120, 40), (80, 24), (40, 12)]
+
+
+@pytest.fixture
+def make_app(perturbed):
+    def make(prompt="abc", look=None):
+        return KvtuiApp(Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), prompt), look)
+
+    return make
+
+
+async def press(app, pilot, *keys):
+    for key in keys:
+        await pilot.press(key)
+        await app.settled()
+    await pilot.pause()
+
+
+def screen_text(app):
+    """What the panels, the sentence and the key bar show, as plain text."""
+    widgets = [*app.query(Panel), app.query_one(Sentence), app.query_one(KeyBar)]
+    lines = [f"{w.border_title} {w.border_subtitle} {w.render().plain}" for w in widgets if w.display]
+    return "\n".join(lines)
+
+
+async def test_space_steps_and_b_goes_back(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space", "space", "space", "b")
+        assert app.snapshot.length == 5
+        assert "KV cache · 5 of 12 positions" in screen_text(app)
+
+
+async def test_keys_pressed_faster_than_the_engine_are_all_carried_out(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press(*["space"] * 7)
+        await app.settled()
+        assert app.snapshot.length == 10
+
+
+async def test_back_at_the_prompt_says_so_and_changes_nothing(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "b")
+        assert app.snapshot.length == 3
+        assert "no step to undo" in next(n.message for n in app._notifications)
+
+
+async def test_l_fills_the_window_and_stops(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l")
+        assert app.snapshot.length == CONFIG.block_size
+        await press(app, pilot, "l")
+        assert app.snapshot.length == CONFIG.block_size
+
+
+async def test_r_runs_and_pauses(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("r")
+        while app.snapshot.length < 6:
+            await pilot.pause(0.01)
+        await pilot.press("r")
+        await app.settled()
+        stopped_at = app.snapshot.length
+        await pilot.pause(0.15)
+        assert app.snapshot.length == stopped_at
+
+
+async def test_n_shows_both_models_for_the_same_text(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "n")
+        assert "the same until the window is full at 12: 9 to go" in screen_text(app)
+        await press(app, pilot, "l", *["space"] * 4)
+        text = screen_text(app)
+        agreed = app.snapshot.naive.agreed
+        assert "real model" in text
+        assert "naive slide" in text
+        assert f"agree {agreed} of 4" in text
+        await press(app, pilot, "n")
+        assert "naive" not in screen_text(app).replace("n naive slide", "")
+
+
+async def test_u_goes_through_the_baselines(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space")
+        for mode in (BaselineMode.BLOCKED, BaselineMode.ALL):
+            await press(app, pilot, "u")
+            assert app.snapshot.baseline.mode is mode
+            assert mode.value in screen_text(app)
+            assert "its logits" in screen_text(app)
+        await press(app, pilot, "u")
+        assert app.snapshot.baseline is None
+
+
+async def test_p_begins_with_another_prompt(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space", "p")
+        app.screen.query_one(PromptArea).text = "[bold] h"
+        await pilot.pause()
+        assert "does not know 'o' 'l'" in app.screen.query_one("#note").render().plain
+        await pilot.press("enter")
+        assert isinstance(app.screen, PromptScreen)
+        app.screen.query_one(PromptArea).text = "[h gab["
+        await pilot.press("enter")
+        await pilot.pause()
+        await app.settled()
+        assert (app.snapshot.prompt, app.snapshot.generated) == ("[h gab[", "")
+
+
+async def test_an_empty_prompt_is_refused_in_words(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("p")
+        app.screen.query_one(PromptArea).text = ""
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "at least one character" in app.screen.query_one("#note").render().plain
+
+
+async def test_help_explains_the_focused_panel_first(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.query_one("#latency").focus()
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        text = app.screen._content().plain
+        assert text.index("Latency\n") < text.index("Text\n")
+        await pilot.press("escape")
+        assert not isinstance(app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+q"])
+async def test_quit(make_app, key):
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(key)
+    assert app._exit
+
+
+async def test_a_fault_in_the_engine_is_shown_and_the_program_goes_on(make_app, monkeypatch):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        with monkeypatch.context() as patch:
+            patch.setattr(Session, "set_baseline", lambda *_: 1 / 0)
+            await press(app, pilot, "u")
+        assert "ZeroDivisionError" in next(n.message for n in app._notifications)
+        await press(app, pilot, "space")
+        assert app.snapshot.length == 4
+
+
+@pytest.mark.parametrize("look", [Look(), Look(ascii=True)], ids=["blocks", "ascii"])
+@pytest.mark.parametrize("theme", ["kvtui-dark", "kvtui-light", "ansi-dark"])
+async def test_any_keys_at_any_size_never_crash(make_app, theme, look):
+    choose = random.Random(theme)
+    app = make_app("ab[", look)
+    app.theme = theme
+    async with app.run_test(size=(120, 40)) as pilot:
+        for _ in range(40):
+            if choose.random() < 0.25:
+                await pilot.resize_terminal(choose.randint(1, 160), choose.randint(1, 50))
+            await pilot.press(choose.choice(["space", "b", "n", "u", "l", "v", "tab", "left", "right"]))
+        await app.settled()
+    assert app.return_code in (0, None)
+
+
+async def test_in_ascii_everything_is_ascii(make_app):
+    app = make_app(look=Look(ascii=True))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "u", "l", "n", "space", "space")
+        assert [c for c in screen_text(app) if not c.isascii()] == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_nothing_is_drawn_while_nothing_changes(make_app, size, monkeypatch):
+    app = make_app()
+    async with app.run_test(size=size) as pilot:
+        await press(app, pilot, "space")
+        drawn = []
+        for widget in app.query(Panel):
+            monkeypatch.setattr(type(widget), "render", lambda self: drawn.append(self) or "")
+        await pilot.pause(0.2)
+        assert drawn == []
+
+
+async def test_a_small_window_has_the_other_panels_a_key_away(make_app):
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        visible = {p.id for p in app.query(Panel) if p.is_on_screen and p.display}
+        assert visible == {"text", "next", "cache"}
+        await press(app, pilot, "v")
+        assert {p.id for p in app.query(Panel) if p.display} == {"latency", "step-time"}
+        await pilot.resize_terminal(40, 12)
+        await pilot.pause()
+        assert {p.id for p in app.query(Panel) if p.display} == {"text"}

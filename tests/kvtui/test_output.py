@@ -1,0 +1,29 @@
+"""What is shown is safe to show."""
+
+import pytest
+
+from kvtui.errors import explain, one_line
+from kvtui.output import finite
+from kvtui.visual import visible
+
+
+@pytest.mark.parametrize(
+    ("character", "shown"),
+    [(" ", "␣"), ("\n", "⏎"), ("\t", "⇥"), ("\x1b", "\\x1b"), ("é", "é"), ("[", "[")],
+)
+def test_every_character_can_be_seen(character, shown):
+    assert visible(character) == shown
+
+
+def test_a_line_stays_a_line():
+    assert one_line("a\nb\r\x1b[2J\udc80 é") == "a\\nb\\r\\x1b[2J\\udc80 é"
+
+
+def test_an_os_error_names_its_file_where_it_has_one():
+    assert explain(FileNotFoundError(2, "No such file", "a.txt")) == "a.txt: No such file"
+    assert explain(OSError(28, "No space left on device")) == "No space left on device"
+    assert explain(OSError("whatever")) == "whatever"
+
+
+def test_json_has_no_nan():
+    assert [finite(x) for x in (1.5, float("nan"), float("inf"), -float("inf"))] == [1.5, None, None, None]

@@ -1,0 +1,174 @@
+"""The session steps both ways, and what it shows depends on the text alone."""
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+
+from kvtui.session import Session
+from kvtui.snapshot import BaselineMode
+from model import GPTConfig, forward_uncached
+from model.limit import NaiveSlide
+from model.sampling import make_sampler
+from model.tokenizer import CharTokenizer
+
+CONFIG = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=12, vocab_size=11)
+CHARACTERS = "abcdefgh [\n"
+
+
+class Clock:
+    """A second passes with every reading: whatever is timed takes exactly one."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1
+        return self.now
+
+
+@pytest.fixture
+def run(perturbed):
+    """Makes sessions: a run from a prompt, n steps on."""
+
+    def fresh(n=0, prompt="abc", mode=BaselineMode.OFF, **options):
+        session = Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), prompt, clock=Clock(), **options)
+        session.set_baseline(mode)
+        for _ in range(n):
+            session.step()
+        return session
+
+    return fresh
+
+
+def shown(session):
+    """All that is shown, but for the record of which steps a baseline was measured at."""
+    snapshot = session.snapshot()
+    steps = tuple(dataclasses.replace(step, baseline=None) for step in snapshot.steps)
+    return dataclasses.replace(snapshot, steps=steps, went_back=False)
+
+
+def test_a_step_appends_the_models_choice(run):
+    session = run()
+    chosen = next(c for c in session.snapshot().candidates if c.chosen)
+    session.step()
+    assert session.snapshot().generated == chosen.character
+    assert session.snapshot().cache.stored == 4
+
+
+def test_a_step_takes_the_time_between_two_readings_of_the_clock(run):
+    session = run()
+    session.set_baseline(BaselineMode.ALL)
+    session.step()
+    snapshot = session.snapshot()
+    assert snapshot.prefill_seconds == snapshot.steps[0].seconds == snapshot.baseline.seconds == 1
+
+
+@pytest.mark.parametrize("prompt", ["a", "abc", "abcdefgh abc", "abcdefgh abcdefgh"])
+@pytest.mark.parametrize("sampler", [None, make_sampler(1.0, seed=3)], ids=["greedy", "sampled"])
+@pytest.mark.parametrize("undo", [512, 3], ids=["undo from memory", "undo by replay"])
+def test_after_any_sequence_everything_equals_a_fresh_run(prompt, sampler, undo, monkeypatch, run):
+    monkeypatch.setattr(NaiveSlide, "UNDO_STEPS", undo)
+    options = {"sampler": sampler} if sampler else {}
+    choose = random.Random(prompt + str(undo))
+    session, n = run(0, prompt, **options), 0
+    for _ in range(60):
+        move = choose.choice(["step", "step", "step", "back", "back", "baseline"])
+        if move == "step":
+            session.step()
+            n += 1
+        elif move == "back":
+            assert session.back() == (n > 0)
+            n = max(0, n - 1)
+        else:
+            session.set_baseline(session.baseline_mode.next)
+        if choose.random() < 0.4:
+            assert shown(session) == shown(run(n, prompt, session.baseline_mode, **options))
+    while session.back():
+        n -= 1
+    assert n == 0
+    assert shown(session) == shown(run(0, prompt, session.baseline_mode, **options))
+
+
+def test_going_back_across_the_limit_restores_the_cache_bit_by_bit(run):
+    session = run(30)
+    for _ in range(25):
+        session.back()
+    fresh = run(5)
+    n = session._real.cache.offset
+    assert n == fresh._real.cache.offset == 8
+    for name in ("keys", "values"):
+        ours, theirs = getattr(session._real.cache, name), getattr(fresh._real.cache, name)
+        assert np.array_equal(ours[:, :, :n], theirs[:, :, :n])
+
+
+def test_the_real_model_past_the_limit_is_the_full_pass_over_the_window(run):
+    session = run(40)
+    window = session._text[-CONFIG.block_size :]
+    full = forward_uncached(session.gpt, window)[-1]
+    assert np.abs(session._logits - full).max() <= 2e-14 * np.abs(full).max()
+
+
+@pytest.mark.parametrize("mode", [BaselineMode.BLOCKED, BaselineMode.ALL])
+def test_the_baseline_says_how_far_the_logits_are_from_the_full_pass(run, mode):
+    session = run(5, mode=mode)
+    full = forward_uncached(session.gpt, session._text, mode.block_rows)[-1]
+    baseline = session.snapshot().baseline
+    assert baseline.max_abs_diff == np.abs(session._logits - full).max()
+    assert baseline.max_abs_logit == np.abs(full).max()
+    assert baseline.max_abs_diff <= 2e-14 * baseline.max_abs_logit
+
+
+def test_the_baseline_notices_logits_that_are_not_those_of_the_full_pass(run):
+    session = run(5)
+    session._logits = session._logits + 1e-3
+    session.set_baseline(BaselineMode.ALL)
+    assert session.snapshot().baseline.max_abs_diff == pytest.approx(1e-3)
+
+
+def test_the_window_is_full_at_the_models_limit_and_one_step_later_it_is_recomputed(run):
+    snapshot = run(9).snapshot()
+    assert (snapshot.length, snapshot.cache.stored, snapshot.past_limit) == (12, 12, False)
+    assert snapshot.naive is None
+    snapshot = run(10).snapshot()
+    assert (snapshot.length, snapshot.cache.stored, snapshot.past_limit) == (13, 12, True)
+    assert [step.recomputed for step in snapshot.steps] == [False] * 9 + [True]
+    assert snapshot.naive.slides == len(snapshot.naive.comparisons) == 1
+    assert snapshot.naive.comparisons[0].position == 13
+
+
+def test_a_prompt_longer_than_the_window_begins_past_it(run):
+    snapshot = run(1, "abcdefgh abcdefgh").snapshot()
+    assert snapshot.window_full_at == 17
+    assert snapshot.naive.slides == 1
+
+
+def test_one_session_holds_nothing_of_a_prompt_before(run):
+    session = run(25, "hgf")
+    session.begin("abc")
+    session.step()
+    assert shown(session) == shown(run(1))
+
+
+@pytest.mark.parametrize("prompt", ["", "xyz"])
+def test_a_prompt_that_cannot_be_is_refused_and_changes_nothing(run, prompt):
+    session = run(4)
+    before = shown(session)
+    with pytest.raises(ValueError, match=r"at least one id|does not know"):
+        session.begin(prompt)
+    assert shown(session) == before
+
+
+def test_a_choice_from_far_down_is_among_the_candidates(run):
+    session = run(sampler=lambda logits, position: int(logits.argmin()))
+    assert sum(c.chosen for c in session.snapshot().candidates) == 1
+
+
+def test_snapshots_do_not_change_when_the_session_goes_on(run):
+    session = run(15)
+    snapshot = session.snapshot()
+    keys = snapshot.naive.cache.keys.copy()
+    session.step()
+    assert np.array_equal(snapshot.naive.cache.keys, keys)
+    assert len(snapshot.steps) == 15

@@ -1,0 +1,192 @@
+import numpy as np
+import pytest
+
+from model import forward_uncached
+from model.limit import NaiveSlide, Recompute, baked_positions
+
+POLICIES = [Recompute, NaiveSlide]
+LIMIT = 16
+
+
+def logits_of(policy, text, start):
+    """What a policy says after the first `start` tokens of a text, and after each further one."""
+    return np.stack(
+        [policy.start(text[:start]), *(policy.step(text[: n + 1]) for n in range(start, len(text)))]
+    )
+
+
+def plain_slide(model, text, start):
+    """The naive slide with lists: past the limit the first item goes, and the last position is reused."""
+    memory = model.new_memory()
+    logits = []
+    for i, token in enumerate(text):
+        if i >= LIMIT:
+            for keys, values in memory:
+                del keys[0], values[0]
+        logits.append(model.step(token, min(i, LIMIT - 1), memory))
+    return np.array(logits[start - 1 :])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("start", [1, 5, 16])
+def test_up_to_the_limit_every_policy_is_the_model(gpt, policy, start, plain, text_of, assert_close):
+    text = text_of(gpt.config, LIMIT)
+    assert_close(logits_of(policy(gpt), text, start), plain(gpt).logits(text)[start - 1 :], 1e-13)
+
+
+@pytest.mark.parametrize("start", [3, 16, 20])
+def test_recomputing_is_the_model_on_the_last_block_size_tokens(gpt, start, plain, text_of, assert_close):
+    text = text_of(gpt.config, 24)
+    windows = [text[max(0, n - LIMIT) : n] for n in range(start, 25)]
+    expected = np.array([plain(gpt).logits(window)[-1] for window in windows])
+    assert_close(logits_of(Recompute(gpt), text, start), expected, 1e-13)
+
+
+@pytest.mark.parametrize("start", [3, 15, 16])
+def test_the_naive_slide_keeps_every_entry_as_it_was_computed(gpt, start, plain, text_of, assert_close):
+    text = text_of(gpt.config, 40)
+    policy = NaiveSlide(gpt)
+    assert_close(logits_of(policy, text, start), plain_slide(plain(gpt), text, start), 1e-13)
+    assert policy.cache.offset == LIMIT
+
+
+def test_the_naive_slide_is_not_the_model(gpt, text_of):
+    text = text_of(gpt.config, 20)
+    naive, real = (logits_of(policy(gpt), text, 1) for policy in (NaiveSlide, Recompute))
+    assert np.array_equal(naive[:LIMIT], real[:LIMIT])
+    assert (np.abs(naive[LIMIT:] - real[LIMIT:]).max(axis=1) > 1e-3).all()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_cache_is_filled_to_the_last_place_before_anything_goes(gpt, policy, text_of):
+    text = text_of(gpt.config, 20)
+    running = policy(gpt)
+    running.start(text[:1])
+    offsets = [running.cache.offset]
+    for n in range(2, 21):
+        first = running.cache.keys[:, :, 0].copy()
+        running.step(text[:n])
+        offsets.append(running.cache.offset)
+        assert np.array_equal(running.cache.keys[:, :, 0], first) == (n <= LIMIT)
+    assert offsets == [*range(1, LIMIT + 1), *[LIMIT] * 4]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_start_forgets_the_text_before(gpt, policy, text_of):
+    text = text_of(gpt.config, 24, seed=1)
+    used = policy(gpt)
+    logits_of(used, text_of(gpt.config, 30, seed=2), 7)
+    assert np.array_equal(logits_of(used, text, 3), logits_of(policy(gpt), text, 3))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_two_texts_side_by_side_do_not_mix(gpt, policy, text_of):
+    texts = [text_of(gpt.config, 20, seed) for seed in (1, 2)]
+    alone = [logits_of(policy(gpt), text, 1) for text in texts]
+    together = [policy(gpt), policy(gpt)]
+    for n in range(1, 21):
+        for running, text, expected in zip(together, texts, alone, strict=True):
+            logits = running.start(text[:1]) if n == 1 else running.step(text[:n])
+            assert np.array_equal(logits, expected[n - 1])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("stored", [5, 16, 18])
+@pytest.mark.parametrize("token", [-1, 11])
+def test_a_step_with_what_is_not_an_id_is_refused(odd_gpt, policy, stored, token, text_of, unchanged):
+    text = text_of(odd_gpt.config, stored)
+    running = policy(odd_gpt)
+    logits_of(running, text, 5)
+    with unchanged(running.cache), pytest.raises(ValueError, match="token ids"):
+        running.step([*text, token])
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("text", [[], [-1], [0, 11, 0], [1.0], [[1, 2]]], ids=str)
+def test_a_start_with_what_is_not_a_text_is_refused(odd_gpt, policy, text, text_of, unchanged):
+    running = policy(odd_gpt)
+    running.start(text_of(odd_gpt.config, 16))
+    with unchanged(running.cache), pytest.raises(ValueError, match="token"):
+        running.start(text)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_float32_stays_float32(gpt32, policy, text_of):
+    running = policy(gpt32)
+    assert logits_of(running, text_of(gpt32.config, 20), 3).dtype == np.float32
+    assert running.cache.keys.dtype == running.cache.values.dtype == np.float32
+
+
+@pytest.mark.parametrize("steps", [1, 5, 20])
+def test_steps_past_the_limit_can_be_taken_back_exactly(gpt, steps, text_of):
+    text = text_of(gpt.config, LIMIT + steps)
+    policy = NaiveSlide(gpt)
+    forth = [policy.start(text[:LIMIT])]
+    states = []
+    for n in range(LIMIT + 1, LIMIT + steps + 1):
+        states.append((policy.cache.keys.tobytes(), policy.cache.values.tobytes()))
+        forth.append(policy.step(text[:n]))
+    for n in reversed(range(steps)):
+        assert policy.back()
+        assert policy.cache.offset == LIMIT
+        assert (policy.cache.keys.tobytes(), policy.cache.values.tobytes()) == states[n]
+    assert not policy.back()
+    assert policy.cache.offset == LIMIT
+    again = [policy.step(text[:n]) for n in range(LIMIT + 1, LIMIT + steps + 1)]
+    assert np.array_equal(again, forth[1:])
+
+
+def test_steps_before_the_limit_are_not_its_to_take_back(gpt, text_of, unchanged):
+    policy = NaiveSlide(gpt)
+    logits_of(policy, text_of(gpt.config, 8), 3)
+    with unchanged(policy.cache):
+        assert not policy.back()
+
+
+def test_only_the_newest_steps_can_be_taken_back(odd_gpt, text_of, unchanged, monkeypatch):
+    monkeypatch.setattr(NaiveSlide, "UNDO_STEPS", 3)
+    policy = NaiveSlide(odd_gpt)
+    logits_of(policy, text_of(odd_gpt.config, LIMIT + 5), 3)
+    assert [policy.back() for _ in range(3)] == [True] * 3
+    with unchanged(policy.cache):
+        assert not policy.back()
+
+
+def test_a_new_text_cannot_be_taken_back_into_the_old(odd_gpt, text_of, unchanged):
+    policy = NaiveSlide(odd_gpt)
+    logits_of(policy, text_of(odd_gpt.config, 20), 3)
+    policy.start(text_of(odd_gpt.config, 16))
+    with unchanged(policy.cache):
+        assert not policy.back()
+
+
+def test_a_refused_step_or_start_leaves_the_steps_before_it_to_be_taken_back(odd_gpt, text_of):
+    text = text_of(odd_gpt.config, 18)
+    policy = NaiveSlide(odd_gpt)
+    logits_of(policy, text[:17], 3)
+    state = policy.cache.keys.tobytes(), policy.cache.values.tobytes()
+    policy.step(text)
+    for refused in (policy.step, policy.start):
+        with pytest.raises(ValueError, match="token ids"):
+            refused([*text, -1])
+    assert policy.back()
+    assert (policy.cache.keys.tobytes(), policy.cache.values.tobytes()) == state
+
+
+@pytest.mark.parametrize("slides", [0, 1, 3, 7, 8, 20])
+def test_baked_positions_are_those_the_entries_were_computed_at(slides):
+    positions = list(range(8))
+    for _ in range(slides):
+        positions = [*positions[1:], 7]
+    assert baked_positions(slides, 8).tolist() == positions
+
+
+def test_the_policies_can_be_told_apart_by_name():
+    assert Recompute.name != NaiveSlide.name
+
+
+@pytest.mark.parametrize("block_rows", [None, 5])
+def test_recomputing_agrees_with_the_uncached_window(gpt, block_rows, text_of, assert_close):
+    text = text_of(gpt.config, 20)
+    expected = forward_uncached(gpt, text[-LIMIT:], block_rows)[-1]
+    assert_close(logits_of(Recompute(gpt), text, 4)[-1], expected, 2e-14)
