@@ -79,27 +79,33 @@ class GPT:
 
         Everything in a GPT treats each token by itself, except attention; and that is `attend`'s.
         """
-        config, p = self.config, self.parameters
-        T, H, D = len(tokens), config.n_head, config.head_dim
+        p, T = self.parameters, len(tokens)
         self.check_position(start + T - 1)
+        x = p["wte.weight"][tokens] + p["wpe.weight"][start : start + T]  # (T, C), the residual stream
+        for i in range(self.config.n_layer):
+            x += self._attention(x, i, attend)
+            x += self._mlp(x, i)
+        return self._norm(x, "ln_f") @ p["wte.weight"].T
 
-        def linear(x: np.ndarray, name: str) -> np.ndarray:
-            out = x @ p[name + ".weight"]
-            out += p[name + ".bias"]
-            return out
+    def _attention(self, x: np.ndarray, layer: int, attend: Attend) -> np.ndarray:
+        T, H, D = len(x), self.config.n_head, self.config.head_dim
+        qkv = self._linear(self._norm(x, f"h.{layer}.ln_1"), f"h.{layer}.attn.c_attn")  # (T, 3C)
+        q, k, v = qkv.reshape(T, 3, H, D).transpose(1, 2, 0, 3)  # each (H, T, D)
+        mixed = attend(layer, q, k, v).transpose(1, 0, 2).reshape(T, H * D)
+        return self._linear(mixed, f"h.{layer}.attn.c_proj")
 
-        def norm(x: np.ndarray, name: str) -> np.ndarray:
-            return layer_norm(x, p[name + ".weight"], p[name + ".bias"], config.layer_norm_epsilon)
+    def _mlp(self, x: np.ndarray, layer: int) -> np.ndarray:
+        expanded = self._linear(self._norm(x, f"h.{layer}.ln_2"), f"h.{layer}.mlp.c_fc")  # (T, 4C)
+        return self._linear(gelu(expanded), f"h.{layer}.mlp.c_proj")
 
-        x = p["wte.weight"][tokens] + p["wpe.weight"][start : start + T]  # (T, C)
-        for i in range(config.n_layer):
-            qkv = linear(norm(x, f"h.{i}.ln_1"), f"h.{i}.attn.c_attn")  # (T, 3C)
-            q, k, v = qkv.reshape(T, 3, H, D).transpose(1, 2, 0, 3)  # each (H, T, D)
-            mixed = attend(i, q, k, v).transpose(1, 0, 2).reshape(T, H * D)
-            x += linear(mixed, f"h.{i}.attn.c_proj")
-            expanded = gelu(linear(norm(x, f"h.{i}.ln_2"), f"h.{i}.mlp.c_fc"))  # (T, 4C)
-            x += linear(expanded, f"h.{i}.mlp.c_proj")
-        return norm(x, "ln_f") @ p["wte.weight"].T
+    def _norm(self, x: np.ndarray, name: str) -> np.ndarray:
+        gain, bias = self.parameters[name + ".weight"], self.parameters[name + ".bias"]
+        return layer_norm(x, gain, bias, self.config.layer_norm_epsilon)
+
+    def _linear(self, x: np.ndarray, name: str) -> np.ndarray:
+        out = x @ self.parameters[name + ".weight"]
+        out += self.parameters[name + ".bias"]
+        return out
 
     def checked(self, tokens: Sequence[int] | np.ndarray) -> np.ndarray:
         """Token ids as an array (T,). Raises ValueError for none at all and for what is not an id."""

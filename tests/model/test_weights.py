@@ -286,6 +286,13 @@ def test_a_broken_part_is_refused_and_named(directory):
         GPT.load(directory(files, weight_map))
 
 
+def test_numbers_that_are_none_are_refused_with_the_part_that_holds_them(directory):
+    tensors = spoilt("ln_f.bias", np.nan)(as_type("F64", parameters()))
+    files, weight_map = in_two(tensors, ["wte.weight"])
+    with pytest.raises(ValueError, match=r"model-00002-of-00002\.safetensors: ln_f\.bias holds NaN"):
+        GPT.load(directory(files, weight_map))
+
+
 @pytest.mark.parametrize(
     "name", ["../elsewhere.safetensors", "/elsewhere.safetensors", "sub/model.safetensors", "."]
 )

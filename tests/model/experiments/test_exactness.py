@@ -37,7 +37,7 @@ def test_the_same_seed_gives_the_same_figures(odd_gpt):
 
 
 ORIGINAL_RUN, ORIGINAL_APPEND, ORIGINAL_STEP = GPT.run, KVCache.append, Decoder.step
-ORIGINAL_ADVANCE, ORIGINAL_ROOM = KVCache.advance, KVCache.require_room
+ORIGINAL_ROOM = KVCache.require_room
 
 
 def restart_positions(self, tokens, start, attend):
@@ -65,6 +65,15 @@ def step_to_nan(self, token):
     return ORIGINAL_STEP(self, token) * np.nan
 
 
+def step_without_refusing(self, token):
+    full = self.cache.offset == self.cache.max_seq_len
+    return np.zeros(self.gpt.config.vocab_size) if full else ORIGINAL_STEP(self, token)
+
+
+def never_refuse(self, n):
+    pass
+
+
 def scribble_before_refusing(self, n):
     if self.offset + n > self.max_seq_len:
         self.values[0, 0, 0, 0] += 1
@@ -75,7 +84,7 @@ def move_on_before_refusing(self, n):
     try:
         ORIGINAL_ROOM(self, n)
     except CacheOverflow:
-        self.offset -= 1
+        self.offset += 1
         raise
 
 
@@ -90,7 +99,8 @@ def move_on_before_refusing(self, n):
         (Decoder, "step", step_to_nan, "decoding at every step"),
         (KVCache, "require_room", scribble_before_refusing, "overflow refused, cache untouched"),
         (KVCache, "require_room", move_on_before_refusing, "overflow refused, cache untouched"),
-        (KVCache, "require_room", lambda self, n: None, "overflow refused, cache untouched"),
+        (Decoder, "step", step_without_refusing, "overflow refused, cache untouched"),
+        (KVCache, "require_room", never_refuse, "overflow refused, cache untouched"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )
