@@ -46,24 +46,22 @@ def read_parameters(directory: Path, config: GPTConfig, dtype: np.dtype) -> dict
     """
     shapes = parameter_shapes(config)
     arrays: dict[str, np.ndarray] = {}
+    source: dict[str, Path] = {}
     for path in _weight_files(directory):
         for stored_name, array in _read_file(path, shapes):
             name = stored_name.removeprefix("transformer.")
             if name in arrays:
                 raise ValueError(f"{path}: {stored_name} is there twice")
-            arrays[name] = array
+            arrays[name], source[name] = array, path
     if missing := [name for name in shapes if name not in arrays]:
         raise ValueError(f"{directory} has no weights for {_listed(missing)}")
-    head = arrays.pop(HEAD, None)
-    if head is not None and not np.array_equal(head, arrays["wte.weight"]):
-        raise ValueError(
-            f"{directory / WEIGHTS}: {HEAD} differs from wte.weight; only a tied head is implemented"
-        )
+    if HEAD in arrays and not np.array_equal(arrays.pop(HEAD), arrays["wte.weight"]):
+        raise ValueError(f"{source[HEAD]}: {HEAD} differs from wte.weight; only a tied head is implemented")
     with np.errstate(over="ignore"):  # too large for `dtype`: found below, by name
         parameters = {name: np.ascontiguousarray(arrays[name], dtype=dtype) for name in shapes}
     for name, parameter in parameters.items():
         if not np.isfinite(parameter).all():
-            raise ValueError(f"{directory / WEIGHTS}: {name} holds NaN or infinite numbers in {dtype}")
+            raise ValueError(f"{source[name]}: {name} holds NaN or infinite numbers in {dtype}")
     return parameters
 
 
