@@ -2,29 +2,25 @@
 
 import argparse
 import asyncio
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-from textual.app import App, ComposeResult
+from textual.app import App, SystemCommand
 from textual.binding import Binding
-from textual.containers import Container
-from textual.events import Resize
-from textual.widgets import Static
+from textual.screen import Screen
 
 from kvtui.engine_thread import EngineThread
-from kvtui.keys import KeyBar
 from kvtui.loading import load_model, load_tokenizer
 from kvtui.machine import single_blas_thread
-from kvtui.panels.cache import CachePanel
-from kvtui.panels.header import HeaderLine
-from kvtui.panels.latency import LatencyPanel
-from kvtui.panels.next_character import NextCharacterPanel
 from kvtui.panels.panel import Panel, View
-from kvtui.panels.sentence import Sentence
-from kvtui.panels.step_time import StepTimePanel
-from kvtui.panels.text import TextPanel
-from kvtui.prompts import DEFAULT_PROMPT, encode_prompt
+from kvtui.prompts import default_prompt, encode_prompt
 from kvtui.screens.help import HelpScreen
+from kvtui.screens.main import MainScreen
 from kvtui.screens.prompt import PromptScreen
 from kvtui.session import Session
 from kvtui.snapshot import Snapshot
@@ -59,7 +55,7 @@ class KvtuiApp(App[None]):
         Binding("n", "naive", "Naive slide on and off"),
         Binding("u", "baseline", "Baseline: off, blocked, all at once"),
         Binding("p", "prompt", "Another prompt"),
-        Binding("v", "view", "The other panels, in a small window"),
+        Binding("v", "view", "The next page of panels, in a small window"),
         Binding("question_mark,f1", "help", "Help"),
         Binding("q", "quit", "Quit"),
     ]
@@ -69,6 +65,7 @@ class KvtuiApp(App[None]):
         self.session = session
         self.snapshot: Snapshot = session.snapshot()
         self.look = look or Look()
+        self.main = MainScreen(self.look.ascii)
         self.naive_shown = False
         self.running = False
         self._engine = EngineThread()
@@ -79,51 +76,44 @@ class KvtuiApp(App[None]):
             self.register_theme(theme)
         self.theme = DARK.name
 
-    def compose(self) -> ComposeResult:
-        yield HeaderLine()
-        with Container(id="panels"):
-            yield TextPanel(id="text")
-            yield NextCharacterPanel(id="next")
-            yield CachePanel(id="cache")
-            yield LatencyPanel(id="latency")
-            yield StepTimePanel(id="step-time")
-        yield Static("The panels need a window of 60 x 15.", id="size-note")
-        yield Sentence()
-        yield KeyBar()
+    def get_default_screen(self) -> MainScreen:
+        return self.main
 
     def on_mount(self) -> None:
-        if self.look.ascii:
-            self.query(Panel).add_class("-ascii")
         self._show()
         self.run_worker(self._drive(), group="engine")
+        self._exit_on_signals()
+
+    def _exit_on_signals(self) -> None:
+        """End as `q` does, the terminal put right, where the process is told to end."""
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            with suppress(NotImplementedError, RuntimeError, ValueError):  # nor handlers in a loop
+                if number is not None:
+                    loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Every action of the main screen, and what Textual brings."""
+        for binding in self.BINDINGS:
+            if isinstance(binding, Binding) and binding.action != "quit":
+                yield SystemCommand(
+                    binding.description, f"key: {binding.key}", partial(self.run_action, binding.action)
+                )
+        yield from super().get_system_commands(screen)
 
     # Showing
 
     def _show(self) -> None:
-        view = View(self.snapshot, self.naive_shown, self.running, self._themed_look())
-        for panel in self.query(Panel):
-            panel.show(view)
-        self.query_one(HeaderLine).show(view)
-        self.query_one(Sentence).show(view)
+        self.main.show(View(self.snapshot, self.naive_shown, self.running, self._themed_look()))
 
     def _themed_look(self) -> Look:
         """Shades are mixed colours; a theme of the terminal's own 16 has none to mix."""
-        return Look(ascii=self.look.ascii, shades=not self.current_theme.ansi and not self.no_color)
+        return replace(self.look, shades=not self.current_theme.ansi and not self.no_color)
 
     def watch_theme(self) -> None:
         if self.is_running:
             self._show()
-
-    def on_resize(self, event: Resize) -> None:
-        """Choose the layout that the window has room for."""
-        wide = event.size.width >= 100 and event.size.height >= 34
-        tiny = event.size.width < 60 or event.size.height < 15
-        self.set_class(wide, "-all")
-        self.set_class(not wide and not tiny, "-some")
-        self.set_class(tiny, "-tiny")
-        bar = self.query_one(KeyBar)
-        bar.hidden = frozenset() if not wide and not tiny else frozenset("v")
-        bar.refresh()
 
     # Driving
 
@@ -217,7 +207,7 @@ class KvtuiApp(App[None]):
         self._submit(lambda session: session.set_baseline(session.baseline_mode.next))
 
     def action_view(self) -> None:
-        self.toggle_class("-second")
+        self.main.turn_page()
 
     def action_prompt(self) -> None:
         self._stop_running()
@@ -262,7 +252,7 @@ def run_screen(args: argparse.Namespace) -> int:
     gpt = load_model(args.model, args.dtype)
     tokenizer = load_tokenizer(args.model, gpt)
     encode_prompt(tokenizer, args.prompt)  # a bad prompt is told on the command line
-    prompt = DEFAULT_PROMPT if args.prompt is None else args.prompt
+    prompt = default_prompt(tokenizer) if args.prompt is None else args.prompt
     name = (args.model or BUNDLED).resolve().name
     sampler = make_sampler(args.temperature, args.top_k, args.seed or 0)
     with single_blas_thread():

@@ -18,6 +18,8 @@ COMMANDS = {
     "generate": "write text after a prompt, and time it",
     "verify": "check that the cache changes nothing",
     "slide": "hold the naive sliding cache against the real model",
+    "bench": "measure what steps, memory and whole texts cost",
+    "memory": "work out the KV cache of any model",
     "train": "train a model on any text file",
 }
 

@@ -43,10 +43,18 @@ class KeyBar(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.hidden: frozenset[str] = frozenset()
+        self._hidden: set[str] = set()
+
+    def hide(self, key: str, hidden: bool) -> None:
+        """Leave a key out, or show it again."""
+        if hidden:
+            self._hidden.add(key)
+        else:
+            self._hidden.discard(key)
+        self.refresh()
 
     def render(self) -> Content:
-        keys = [key for key in KEYS if key.key not in self.hidden]
+        keys = [key for key in KEYS if key.key not in self._hidden]
         shown, gap = fitting(keys, self.content_size.width)
         return Content(" " * gap).join([_clickable(key, label) for key, label in shown])
 

@@ -6,12 +6,16 @@ from model.tokenizer import CharTokenizer, UnknownCharacter
 DEFAULT_PROMPT = "ROMEO:\n"
 
 
+def default_prompt(tokenizer: CharTokenizer) -> str:
+    """The default, or for a model that does not know its characters, the first that it does know."""
+    return tokenizer.characters[0] if tokenizer.unknown(DEFAULT_PROMPT) else DEFAULT_PROMPT
+
+
 def encode_prompt(tokenizer: CharTokenizer, prompt: str | None) -> list[int]:
     """The ids of a prompt; None is the default one."""
     if prompt == "":
         raise CommandError("the prompt is empty; give it at least one character")
     try:
-        return tokenizer.encode(DEFAULT_PROMPT if prompt is None else prompt)
+        return tokenizer.encode(default_prompt(tokenizer) if prompt is None else prompt)
     except UnknownCharacter as error:
-        advice = "; give a prompt of these with --prompt" if prompt is None else ""
-        raise CommandError(f"{error}{advice}") from None
+        raise CommandError(str(error)) from None

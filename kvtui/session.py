@@ -77,6 +77,7 @@ class Session:
         self._prompt_length = len(tokens)
         self._steps: list[Step] = []
         self._comparisons: list[Comparison] = []
+        self._naive_seconds: list[float] = []
         self._went_back = False
         begin = self.clock()
         self._logits = self._real.start(tokens)
@@ -115,6 +116,7 @@ class Session:
         self._steps.pop()
         if was_past_limit:
             self._comparisons.pop()
+            self._naive_seconds.pop()
             self._rewind_naive()
         self._logits = self._replay() if was_past_limit else self._trimmed()
         self._measure_baseline()
@@ -171,7 +173,9 @@ class Session:
     def _step_naive(self) -> None:
         if self.length == self.window_full_at + 1:
             self._naive.start(self._text[:-1])
+        begin = self.clock()
         self._naive_logits = self._naive.step(self._text)
+        self._naive_seconds.append(self.clock() - begin)
         self._comparisons.append(compare(self.length, self._logits, self._naive_logits))
 
     def _rewind_naive(self) -> None:
@@ -195,6 +199,7 @@ class Session:
             cache=_content(self._naive.cache),
             candidates=self._candidates(self._naive_logits, int(self._naive_logits.argmax())),
             comparisons=tuple(self._comparisons),
+            step_seconds=tuple(self._naive_seconds),
         )
 
     # Measuring

@@ -91,6 +91,7 @@ class NaiveState:
     cache: CacheContent
     candidates: tuple[Candidate, ...]
     comparisons: tuple[Comparison, ...]  # of every step past the limit
+    step_seconds: tuple[float, ...]  # measured: the naive model's own work in these steps
 
     @property
     def agreed(self) -> int:

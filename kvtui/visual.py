@@ -46,7 +46,7 @@ class Look:
     @property
     def heights(self) -> str:
         """A ramp from the least to the most."""
-        return ".:-=+*#%@" if self.ascii else "▁▂▃▄▅▆▇█"
+        return ":-=+*#%@" if self.ascii else "▁▂▃▄▅▆▇█"
 
     @property
     def agree(self) -> str:

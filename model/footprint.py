@@ -100,9 +100,10 @@ def _windows(options: Mapping[str, Any], n_layer: int) -> tuple[int | None, ...]
     kinds = options.get("layer_types")
     if kinds is None:
         return (window if options.get("use_sliding_window", True) else None,) * n_layer
-    if len(kinds) != n_layer or (other := set(kinds) - {"full_attention", "sliding_attention"}):
+    if len(kinds) != n_layer or not set(kinds) <= {"full_attention", "sliding_attention"}:
         raise ValueError(
-            f"layer_types must name full or sliding attention for {n_layer} layers, not {other}"
+            f"layer_types must name full_attention or sliding_attention for each of {n_layer} layers, "
+            f"not {', '.join(map(str, kinds))}"
         )
     return tuple(window if kind == "sliding_attention" else None for kind in kinds)
 

@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        say(_times(model))
+        cached = 0 if args.no_cache else max(0, gpt.config.block_size - len(prompt))
+        say(_times(model, cached))
     return 0
 
 
@@ -74,9 +75,10 @@ def _generate(
     return tokens
 
 
-def _times(model: Timed) -> str:
+def _times(model: Timed, cached: int) -> str:
+    """In words; the first `cached` steps went through the cache, the others over the whole window."""
     parts = [f"prefill {milliseconds(model.prefill_seconds)}"]
-    if steps := model.step_seconds:
-        parts.append(f"median step {milliseconds(median(steps))}")
-        parts.append(f"{len(steps) / sum(steps):,.0f} tokens per second after the prefill")
+    for kind, steps in (("cached", model.step_seconds[:cached]), ("uncached", model.step_seconds[cached:])):
+        if steps:
+            parts.append(f"{len(steps):,} {kind} steps, median {milliseconds(median(steps))}")
     return " · ".join(parts)

@@ -28,8 +28,9 @@ class CachePanel(Panel):
         return title + (f" {dot} naive slide" if view.naive_shown and snapshot.naive else "")
 
     def subtitle(self, view: View) -> str:
-        share = "brighter" if view.look.shades and not view.look.ascii else "higher"
-        return f"{share}: larger norm, each strip on its own scale"
+        look = view.look
+        more = "denser" if look.ascii else "stronger" if look.shades else "higher"
+        return f"{more}: larger norm, each strip on its own scale"
 
     def lines(self, view: View, width: int, height: int) -> list[Content]:
         snapshot, look = view.snapshot, view.look
@@ -77,7 +78,7 @@ class CachePanel(Panel):
         ground, full = Color.parse(variables["background"]), Color.parse(variables[colour])
         return Shades(
             [ground.blend(full, 0.18 + 0.82 * i / (SHADES - 1)) for i in range(SHADES)],
-            empty=ground.blend(Color.parse(variables["foreground"]), 0.07),
+            empty=ground.blend(Color.parse(variables["foreground"]), 0.13),
             newest=Color.parse(variables["foreground"]),
         )
 

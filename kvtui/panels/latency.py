@@ -8,7 +8,7 @@ from textual.content import Content
 from kvtui.figures import milliseconds, times
 from kvtui.panels.panel import Panel, View, spread
 from kvtui.snapshot import Baseline, Snapshot, Step
-from kvtui.visual import BRIGHT, CACHED, DIM, UNCACHED, Look
+from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, UNCACHED, Look
 
 
 class LatencyPanel(Panel):
@@ -20,21 +20,22 @@ class LatencyPanel(Panel):
 
     def lines(self, view: View, width: int, height: int) -> list[Content]:
         snapshot, look = view.snapshot, view.look
-        head = [_this_step(snapshot, look, width), _decode_steps(snapshot, look)]
-        if snapshot.past_limit:
-            head.append(_recomputed_steps(snapshot, look))
-        head.append(_baseline(snapshot, look, width))
-        if snapshot.baseline:
-            head.append(_exactness(snapshot.baseline))
+        head = [_this_step(snapshot, look, width)]
+        for idea, recomputed, kind in ((CACHED, False, "cached"), (UNCACHED, True, "recomputed")):
+            if seconds := [s.seconds for s in snapshot.steps if s.recomputed is recomputed]:
+                head.append(_median_and_p95(look.mark(idea), idea.style, seconds, kind))
+        if view.naive_shown and snapshot.naive:
+            seconds = list(snapshot.naive.step_seconds)
+            head.append(_median_and_p95(look.mark(NAIVE), NAIVE.style, seconds, "naive"))
+        head += _baseline(snapshot, look)
         strip = _strip(snapshot.steps[-width:], look, max(1, min(6, height - len(head) - 1)))
         return head + strip
 
 
 def _this_step(snapshot: Snapshot, look: Look, width: int) -> Content:
+    n = min(len(snapshot.prompt), snapshot.model.block_size)
     prefill = Content.assemble(
-        ("prefill ", DIM),
-        (milliseconds(snapshot.prefill_seconds), BRIGHT),
-        (f" for {min(len(snapshot.prompt), snapshot.model.block_size)}", DIM),
+        ("prefill ", DIM), (milliseconds(snapshot.prefill_seconds), BRIGHT), (f" for {n:,}", DIM)
     )
     if not snapshot.steps:
         return prefill
@@ -47,25 +48,11 @@ def _this_step(snapshot: Snapshot, look: Look, width: int) -> Content:
     return spread(this, prefill, width)
 
 
-def _decode_steps(snapshot: Snapshot, look: Look) -> Content:
-    seconds = [step.seconds for step in snapshot.steps if not step.recomputed]
-    if not seconds:
-        return Content.styled(
-            "no cached step yet" if not snapshot.past_limit else "no step was cached", DIM
-        )
-    return _median_and_p95(f"{look.mark(CACHED)} median", CACHED.style, seconds, "cached")
-
-
-def _recomputed_steps(snapshot: Snapshot, look: Look) -> Content:
-    seconds = [step.seconds for step in snapshot.steps if step.recomputed]
-    return _median_and_p95(f"{look.mark(UNCACHED)} median", UNCACHED.style, seconds, "recomputed")
-
-
-def _median_and_p95(label: str, style: str, seconds: Sequence[float], kind: str) -> Content:
+def _median_and_p95(mark: str, style: str, seconds: Sequence[float], kind: str) -> Content:
     ordered = sorted(seconds)
     p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
     return Content.assemble(
-        (label + " ", style),
+        (f"{mark} median ", style),
         (milliseconds(statistics.median(ordered)), BRIGHT),
         ("  p95 ", DIM),
         (milliseconds(p95), BRIGHT),
@@ -73,28 +60,29 @@ def _median_and_p95(label: str, style: str, seconds: Sequence[float], kind: str)
     )
 
 
-def _baseline(snapshot: Snapshot, look: Look, width: int) -> Content:
+def _baseline(snapshot: Snapshot, look: Look) -> list[Content]:
+    """The full pass: its time, how many usual cached steps that is, and how near its logits are."""
     baseline = snapshot.baseline
     if baseline is None:
-        return Content.styled(f"{look.mark(UNCACHED)} without a cache: press u to measure it", DIM)
-    parts = [
+        return [Content.styled(f"{look.mark(UNCACHED)} without a cache: press u to measure it", DIM)]
+    cached = [step.seconds for step in snapshot.steps if not step.recomputed]
+    ratio = f" {times(baseline.seconds / statistics.median(cached))}" if cached and min(cached) > 0 else ""
+    time = Content.assemble(
         (f"{look.mark(UNCACHED)} {milliseconds(baseline.seconds):>8}", f"bold {UNCACHED.style}"),
+        (ratio, BRIGHT),
         (f" without a cache, {baseline.mode.value}", DIM),
-    ]
-    ratio = Content("")
-    if snapshot.steps and snapshot.steps[-1].seconds > 0 and not snapshot.past_limit:
-        ratio = Content.styled(times(baseline.seconds / snapshot.steps[-1].seconds), BRIGHT)
-    return spread(Content.assemble(*parts), ratio, width)
+    )
+    if snapshot.past_limit:  # nothing to prove: it is the same computation
+        return [time, Content.styled("  past the limit the model itself does no less", DIM)]
+    return [time, _exactness(baseline)]
 
 
 def _exactness(baseline: Baseline) -> Content:
     if not baseline.max_abs_diff:
-        return Content.assemble(
-            ("  its logits are equal, ", DIM), ("to the last bit", f"bold {CACHED.style}")
-        )
+        return Content.assemble(("  same logits, ", DIM), ("to the last bit", f"bold {CACHED.style}"))
     relative = baseline.max_abs_diff / baseline.max_abs_logit
     return Content.assemble(
-        ("  its logits differ by ", DIM),
+        ("  same logits to ", DIM),
         (f"{baseline.max_abs_diff:.0e}", f"bold {CACHED.style}"),
         (f", {relative:.0e} of the largest", DIM),
     )
@@ -119,7 +107,8 @@ def _strip(steps: Sequence[Step], look: Look, rows: int) -> list[Content]:
         lines.append(Content.assemble(*parts))
     jump = next((i for i, step in enumerate(steps) if step.recomputed), None)
     if jump is None:
-        lines.append(Content.styled(f"the last {len(steps)} steps, largest {milliseconds(largest)}", DIM))
+        count = "the last step" if len(steps) == 1 else f"the last {len(steps)} steps"
+        lines.append(Content.styled(f"{count}, largest {milliseconds(largest)}", DIM))
     else:
         lines.append(_pointer(jump, "recomputes the window", look, len(steps)))
     return lines

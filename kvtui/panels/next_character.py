@@ -38,7 +38,10 @@ def _column(
     """A heading, and the likeliest characters below it: mark of the choice, bar, per cent."""
     lines = [Content.styled(f"{look.mark(idea)} {name}", f"bold {idea.style}")]
     bar_width = max(1, width - 12)
-    for candidate in candidates[: rows - 1]:
+    shown = list(candidates[: rows - 1])
+    if shown and not any(candidate.chosen for candidate in shown):  # drawn from further down
+        shown[-1] = next(candidate for candidate in candidates if candidate.chosen)
+    for candidate in shown:
         mark = look.mark(idea) if candidate.chosen else " "
         share = percent(candidate.probability)
         bar = look.bar(candidate.probability, bar_width)

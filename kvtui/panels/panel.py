@@ -40,7 +40,7 @@ class ViewWidget(Widget):
         raise NotImplementedError
 
 
-class Panel(ViewWidget):
+class Panel(ViewWidget, can_focus=True):
     """A titled box. Subclasses say what is in it, for a view and a size."""
 
     DEFAULT_CSS = """
@@ -62,8 +62,6 @@ class Panel(ViewWidget):
     }
     """
 
-    can_focus = True
-
     def show(self, view: View) -> None:
         self.border_title = Content(self.title(view))
         self.border_subtitle = Content(self.subtitle(view))
@@ -81,4 +79,4 @@ class Panel(ViewWidget):
 def spread(left: Content, right: Content, width: int) -> Content:
     """Left and right at the two ends of a line; the right part gives way where both do not fit."""
     gap = width - left.cell_length - right.cell_length
-    return left if gap < 1 else Content.assemble(left, " " * gap, right)
+    return left if gap < 2 else Content.assemble(left, " " * gap, right)

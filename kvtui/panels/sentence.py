@@ -33,6 +33,8 @@ def sentence(view: View) -> str:
 def _back(snapshot: Snapshot) -> str:
     if snapshot.past_limit:
         done = "the window was computed again for the shorter text"
+    elif snapshot.length == snapshot.window_full_at:
+        done = "the window was overwritten past the limit, so the cache was filled again, as it was"
     else:
         done = "the newest entry was trimmed from the cache, and no other had to change"
     return f"Back to {snapshot.length:,} characters: {done}."

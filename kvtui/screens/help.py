@@ -9,9 +9,11 @@ from textual.widgets import Static
 from kvtui.visual import CACHED, NAIVE, REAL, UNCACHED, Look
 
 ABOUT = (
-    "A real GPT writes one character a step. To predict the next character, every layer looks back at a "
-    "key and a value of each character before it. These never change when a character is appended, so "
-    "they are kept, in the KV cache, and a step computes one position instead of all of them."
+    "A real GPT writes one character a step. In every layer each character has a key, which says what it "
+    "offers, and a value, which is what it gives. To predict the next character, the newest one compares a "
+    "query of its own with all keys, and takes a mix of the values. Keys and values never change when a "
+    "character is appended, so they are kept, in the KV cache, and a step computes one position instead "
+    "of all of them."
 )
 
 PANELS = (
@@ -24,25 +26,28 @@ PANELS = (
         "Next character",
         "The most likely next characters and their probabilities, the choice marked. With the naive slide "
         "on, both models stand side by side. Both read the same text, the real model's, so that every step "
-        "is a fair comparison. KL tells how far apart the two predictions are; 0 is equal.",
+        "is a fair comparison. KL, in nats, tells how far apart the two predictions are; 0 is equal.",
     ),
     (
         "KV cache",
         "For each layer a strip for its keys (K) and one for its values (V), a place for each position. "
-        "Shade is the size of the stored vector, each strip on its own scale; the entry that this step "
-        "wrote is bright. With the naive slide on it is the slid cache, and below the position that each "
-        "entry stands at is the position that it was computed at.",
+        "The shade is the norm (the length) of the stored vector, between the smallest and the largest of "
+        "its strip, which stand behind it; the newest entry is marked. A position is added to a character "
+        "before the first layer, so it is baked into its key: with the naive slide on, the strips are the "
+        "slid cache, and below the place of each entry is the position that it was computed at.",
     ),
     (
         "Latency",
-        "The time of this step and of the usual one, the model's own work alone: no drawing, no sampling, "
-        "nothing of the other model. Press u to measure a full forward pass beside every step: what the "
-        "same character would have cost without a cache, and how little the logits differ.",
+        "The time of this step and of the usual one (the median; 95 of 100 take at most p95), the model's "
+        "own work alone. Prefill is the prompt, taken in at once. Press u to compute every character "
+        "without a cache too: 128 rows at a time, which is the fair comparison, or with the scores of all "
+        "pairs of characters at once, which needs more memory and differs on long texts. The logits, the "
+        "numbers behind the probabilities, must be the same, to rounding.",
     ),
     (
         "Time per step",
         "The same times against the number of characters that the model sees, both axes logarithmic. The "
-        "upright line is the model's limit.",
+        "upright line is the model's limit; the steps past it are all there, since it sees no more.",
     ),
 )
 
@@ -54,7 +59,7 @@ KEYS = (
     ("n", "the naive slide beside the real model, on and off"),
     ("u", "the baseline: off, 128 rows at a time, all scores at once"),
     ("p", "another prompt"),
-    ("v", "the other panels, where the window is small"),
+    ("v", "the next panels, where the window is small"),
     ("tab", "focus the next panel"),
     ("ctrl+p", "every action, and the themes"),
     ("?", "this help"),

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from model.cache import KVCache
-from model.config import GPTConfig
 from model.decoder import Decoder
 from model.experiments.counting import cached_multiply_adds, uncached_multiply_adds
 from model.experiments.timing import Timing, timings
@@ -25,6 +25,7 @@ class StepRow:
     """The step that takes in token number `context`; a baseline that was not run is None."""
 
     context: int
+    random_weights: bool  # past the positions of the model that was given
     cached: Timing
     uncached_all: Timing | None
     uncached_blocked: Timing | None
@@ -38,31 +39,39 @@ class StepRow:
 
 
 def step_times(
-    config: GPTConfig,
-    dtype: np.dtype | str,
+    gpt: GPT,
     contexts: Sequence[int] = CONTEXTS,
     most_uncached: int = MOST_UNCACHED,
     seconds: float = SECONDS,
 ) -> Iterator[StepRow]:
-    """Yield a row for each context, measured on a model with random weights and enough positions."""
-    gpt = GPT.random(replace(config, block_size=max(contexts)), dtype=dtype)
+    """Yield a row for each context; past the model's positions on random weights of the same sizes."""
     for context in contexts:
-        yield step_row(gpt, context, context <= most_uncached, seconds)
+        past = context > gpt.config.block_size
+        used = with_random_weights(gpt, context) if past else gpt
+        (cached,) = timings([cached_step(used, context)], seconds)
+        whole: Timing | None = None
+        blocked: Timing | None = None
+        if context <= most_uncached:
+            tokens = np.random.default_rng(0).integers(gpt.config.vocab_size, size=context)
+            calls = [partial(forward_uncached, used, tokens, rows) for rows in (None, BLOCK_ROWS)]
+            whole, blocked = timings(calls, seconds)
+        counted = uncached_multiply_adds(used.config, context, BLOCK_ROWS)
+        ratio = counted / cached_multiply_adds(used.config, context)
+        yield StepRow(context, past, cached, whole, blocked, ratio)
 
 
-def step_row(gpt: GPT, context: int, uncached: bool, seconds: float = SECONDS) -> StepRow:
-    """One row, on any model with that many positions."""
-    (cached,) = timings([cached_step(gpt, context)], seconds)
-    baselines: list[Timing | None] = [None, None]
-    if uncached:
-        tokens = _tokens(gpt, context)
-        baselines[:] = timings(
-            [lambda: forward_uncached(gpt, tokens), lambda: forward_uncached(gpt, tokens, BLOCK_ROWS)],
-            seconds,
-        )
-    counted = uncached_multiply_adds(gpt.config, context, BLOCK_ROWS)
-    ratio = counted / cached_multiply_adds(gpt.config, context)
-    return StepRow(context, cached, baselines[0], baselines[1], ratio)
+def trained_and_random(gpt: GPT, seconds: float = SECONDS) -> tuple[Timing, Timing]:
+    """The cached step at the model's last position, with its weights and with random ones, in turns."""
+    last = gpt.config.block_size
+    ours, random = timings(
+        [cached_step(used, last) for used in (gpt, with_random_weights(gpt, last))], seconds
+    )
+    return ours, random
+
+
+def with_random_weights(gpt: GPT, block_size: int) -> GPT:
+    """A model of the same sizes and type with more positions, and weights that were not learned."""
+    return GPT.random(replace(gpt.config, block_size=block_size), dtype=gpt.dtype)
 
 
 def cached_step(gpt: GPT, context: int) -> Callable[[], object]:
@@ -82,7 +91,3 @@ def cached_step(gpt: GPT, context: int) -> Callable[[], object]:
         decoder.step(0)
 
     return step
-
-
-def _tokens(gpt: GPT, n: int) -> np.ndarray:
-    return np.random.default_rng(0).integers(gpt.config.vocab_size, size=n)

@@ -68,7 +68,8 @@ def test_people_get_the_prompt_and_the_text_and_the_times_beside_it(kvtui, write
     assert status == 0
     assert out == "abc" + write("abc", "-n", "20")["text"] + "\n"
     assert err.startswith("prefill ")
-    assert "tokens per second" in err
+    assert "9 cached steps, median" in err  # 12 positions
+    assert "11 uncached steps, median" in err
     assert err.count("\n") == 1
 
 

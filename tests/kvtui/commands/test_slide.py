@@ -67,10 +67,9 @@ def test_the_prompt_may_stand_before_the_command(slide, kvtui, model_dir):
     assert json.loads(out) == slide()
 
 
-def test_a_model_without_the_default_prompts_characters_asks_for_a_prompt(refused, model_dir):
-    line = refused("--json", "slide", "--model", model_dir)
-    assert "'R'" in line
-    assert "--prompt" in line
+def test_a_model_that_does_not_know_the_default_prompt_begins_with_its_first_character(kvtui, model_dir):
+    _, by_default, _ = kvtui("slide", "--json", "--model", model_dir)
+    assert by_default == kvtui("slide", "--json", "--model", model_dir, "--prompt", "\n").out
 
 
 def test_an_empty_prompt_is_refused(refused, model_dir):

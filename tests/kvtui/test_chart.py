@@ -4,15 +4,14 @@ import math
 
 import pytest
 
-from kvtui.panels.step_time import chart
-from kvtui.visual import Look
+from kvtui.chart import Series, chart, without_colours
 
 WIDTH, HEIGHT = 60, 12
 
 
-def drawn(*series, limit=128, look=Look()):  # noqa: B008 (immutable)
-    lines = chart(list(enumerate(series, start=1)), limit, WIDTH, HEIGHT, look)
-    return [line.plain for line in lines]
+def drawn(points, limit=128, width=WIDTH, height=HEIGHT, **options):
+    series = [Series(1, points), Series(2, points, curve=True)]
+    return list(map(without_colours, chart(series, limit, width, height, **options)))
 
 
 @pytest.mark.parametrize(
@@ -36,8 +35,8 @@ def test_any_points_give_a_chart_of_the_asked_size(points, limit):
 
 @pytest.mark.parametrize("width", [30, 79, 300])
 def test_a_chart_is_as_wide_as_its_panel(width):
-    lines = chart([(1, [(8, 0.3), (64, 0.4)])], 128, width, 70, Look())
-    assert (max(len(line.plain) for line in lines), len(lines)) == (width, 70)
+    lines = drawn([(8, 0.3), (64, 0.4)], width=width, height=70)
+    assert (max(map(len, lines)), len(lines)) == (width, 70)
 
 
 def test_drawing_twice_gives_the_same():
@@ -47,7 +46,8 @@ def test_drawing_twice_gives_the_same():
 
 def test_the_axes_are_logarithmic():
     """Equal ratios are equal distances: three points a factor of 4 and a factor of 10 apart."""
-    lines = drawn([(2, 0.1), (8, 1.0), (32, 10.0)], look=Look(ascii=True))
+    points = [(2, 0.1), (8, 1.0), (32, 10.0)]
+    lines = [*map(without_colours, chart([Series(1, points)], 128, WIDTH, HEIGHT, in_ascii=True))]
     found = [(x, y) for y, line in enumerate(lines) for x, c in enumerate(line) if c == "*"]
     (x1, y1), (x2, y2), (x3, y3) = sorted(found)
     assert abs((x3 - x2) - (x2 - x1)) <= 1
