@@ -28,6 +28,7 @@ class MainScreen(Screen[None]):
     def __init__(self, in_ascii: bool) -> None:
         super().__init__()
         self.in_ascii = in_ascii
+        self.view: View | None = None
         self.layout_name = ""
         self.page = 0
 
@@ -46,8 +47,11 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         if self.in_ascii:
             self.query(Panel).add_class("-ascii")
+        if self.view:  # given before there were panels
+            self.show(self.view)
 
     def show(self, view: View) -> None:
+        self.view = view
         for widget in self.query(ViewWidget):
             widget.show(view)
 

@@ -43,6 +43,27 @@ def screen_text(app):
     return "\n".join(lines)
 
 
+async def test_the_first_picture_has_live_figures(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)):
+        text = screen_text(app)
+        assert "3 of 12 positions" in text
+        assert "Prefill: the prompt's 3 characters" in text
+
+
+async def test_help_may_be_open_while_the_session_goes_on(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("space", "question_mark")
+        app._submit(Session.step)
+        await app.settled()
+        await pilot.resize_terminal(40, 12)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.snapshot.length == 5
+        assert app.main.has_class("-tiny")
+
+
 async def test_space_steps_and_b_goes_back(make_app):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -219,3 +240,26 @@ async def test_a_small_window_has_the_other_panels_a_key_away(make_app):
         await pilot.resize_terminal(40, 12)
         await pilot.pause()
         assert {p.id for p in app.main.query(Panel) if p.display} == {"text"}
+
+
+async def test_the_palette_has_every_action(make_app):
+    app = make_app()
+    async with app.run_test(size=(80, 24)):
+        titles = {command.title for command in app.get_system_commands(app.screen)}
+        assert {binding.description for binding in app.BINDINGS} <= titles
+
+
+async def test_every_page_of_every_layout_shows_something(make_app):
+    app = make_app()
+    async with app.run_test(size=(60, 15)) as pilot:
+        for size, pages in [((60, 15), 4), ((80, 24), 2), ((120, 40), 1), ((30, 10), 1)]:
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            seen = set()
+            for _ in range(pages):
+                shown = {panel.id for panel in app.main.query(Panel) if panel.display}
+                assert shown
+                assert not shown & seen
+                seen |= shown
+                await press(app, pilot, "v")
+            assert seen == {"text"} if pages == 1 and size[0] < 60 else len(seen) == 5
