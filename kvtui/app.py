@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from textual.app import App, SystemCommand
@@ -45,7 +46,7 @@ class KvtuiApp(App[None]):
     """
 
     TITLE = "kvtui"
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     AUTO_FOCUS = ""
     BINDINGS = [
         Binding("space,right", "step", "Step: the next character"),

@@ -65,6 +65,19 @@ def test_a_step_takes_the_time_between_two_readings_of_the_clock(run):
     assert snapshot.prefill_seconds == snapshot.steps[0].seconds == snapshot.baseline.seconds == 1
 
 
+def test_a_step_after_a_pause_is_rehearsed_and_one_right_after_another_is_not(run, monkeypatch):
+    session = run()
+    taken = []
+    original = session._real.step
+    monkeypatch.setattr(session._real, "step", lambda text: taken.append(len(text)) or original(text))
+    session.step()
+    assert taken == [4, 4]
+    monkeypatch.setattr(session, "_busy_until", session.clock() + 1)
+    session.step()
+    assert taken == [4, 4, 5]
+    assert session.snapshot().cache.stored == 5
+
+
 @pytest.mark.parametrize("prompt", ["a", "abc", "abcdefgh abc", "abcdefgh abcdefgh"])
 @pytest.mark.parametrize("sampler", [None, make_sampler(1.0, seed=3)], ids=["greedy", "sampled"])
 @pytest.mark.parametrize("undo", [512, 3], ids=["undo from memory", "undo by replay"])
