@@ -33,7 +33,7 @@ from model.tokenizer import CharTokenizer
 from model.uncached import forward_uncached
 
 CANDIDATES = 10  # most likely characters in a snapshot
-WARM_UP_CALLS = 3
+WARM_UP_CALLS, WARM_UP_TOKENS = 3, 128
 PAUSE = 0.001  # seconds after which a step is rehearsed
 REHEARSALS, REHEARSAL_SECONDS = 100, 0.016  # at most
 LONGEST_REHEARSED = 0.004  # seconds: a longer step hardly notices
@@ -234,9 +234,9 @@ class Session:
         decoder = Decoder(self.gpt, cache)
         for _ in range(WARM_UP_CALLS):
             cache.reset()
-            prefill(self.gpt, [0] * max(1, cache.max_seq_len // 2), cache)
-            if cache.offset < cache.max_seq_len:
-                decoder.step(0)
+            prefill(self.gpt, [0] * min(WARM_UP_TOKENS, cache.max_seq_len), cache)
+            cache.trim(1)
+            decoder.step(0)
 
     def _measure_baseline(self) -> None:
         """Hold the present logits against a full forward pass, if one is asked for."""

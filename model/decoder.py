@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from model.cache import KVCache
+from model.folded import GELU_LINEAR
 from model.gpt import GPT
-from model.ops import GELU_CUBIC, GELU_SCALE
 
 
 class Decoder:
@@ -25,11 +25,15 @@ class Decoder:
         def buffer(*shape: int) -> np.ndarray:
             return np.empty(shape, dtype=gpt.dtype)
 
-        self.stream, self.normed, self.written, self.mixed = (buffer(C) for _ in range(4))
-        self.qkv = buffer(3 * C)
+        self.stream, self.written, self.qkv = buffer(C), buffer(C), buffer(3 * C)
         self.scores = buffer(H * S)
         self.maxima, self.sums = buffer(H, 1), buffer(H, 1)
-        self.hidden, self.gelu = buffer(config.mlp_width), buffer(config.mlp_width)
+        # What is multiplied by a matrix ends in a 1, for the bias in the matrix' last row.
+        self.normed_1, self.mixed_1, self.hidden_1 = (
+            np.ones(width + 1, dtype=gpt.dtype) for width in (C, C, config.mlp_width)
+        )
+        self.normed, self.mixed, self.hidden = self.normed_1[:-1], self.mixed_1[:-1], self.hidden_1[:-1]
+        self.gelu = buffer(config.mlp_width)
         # Views into the buffers by head, as attention reads and writes them.
         q, k, v = self.qkv.reshape(3, H, D)
         self.q, self.k, self.v = q[:, :, None], k, v
@@ -44,8 +48,9 @@ class Decoder:
         cache.require_room(1)
         gpt.check_position(cache.offset)
         at, stored = cache.offset, cache.offset + 1
-        x, n, t, q, mixed = self.stream, self.normed, self.written, self.q, self.mixed
-        hidden, gelu = self.hidden, self.gelu
+        x, n, t, q, hidden, gelu = (
+            self.stream, self.normed, self.written, self.q, self.hidden, self.gelu,
+        )  # fmt: skip
         scores = self.scores[: gpt.config.n_head * stored].reshape(-1, stored)  # (H, S)
         columns, rows = scores[:, :, None], scores[:, None, :]
         width, epsilon = gpt.config.n_embd, gpt.config.layer_norm_epsilon
@@ -53,8 +58,7 @@ class Decoder:
         np.add(w.tokens[token], w.positions[at], out=x)
         for layer, keys, values in zip(w.layers, cache.keys, cache.values, strict=True):
             np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
-            n.dot(layer.qkv, out=self.qkv)
-            self.qkv += layer.qkv_bias
+            self.normed_1.dot(layer.qkv, out=self.qkv)
             keys[:, at] = self.k
             values[:, at] = self.v
             np.matmul(keys[:, :stored], q, out=columns)  # (H, S, D) @ (H, D, 1)
@@ -64,25 +68,20 @@ class Decoder:
             np.add.reduce(scores, axis=1, keepdims=True, out=self.sums)
             np.matmul(rows, values[:, :stored], out=self.mixed_rows)  # (H, 1, S) @ (H, S, D)
             self.mixed_heads /= self.sums  # softmax's division, on D numbers instead of S
-            mixed.dot(layer.attention_out, out=t)
-            t += layer.attention_out_bias
+            self.mixed_1.dot(layer.attention_out, out=t)
             x += t
 
             np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
-            n.dot(layer.mlp_in, out=hidden)
-            hidden += layer.mlp_in_bias
+            self.normed_1.dot(layer.mlp_in, out=hidden)
             np.multiply(hidden, hidden, out=gelu)
-            gelu *= -2 * GELU_SCALE * GELU_CUBIC
-            gelu -= 2 * GELU_SCALE
+            gelu += GELU_LINEAR
             gelu *= hidden
             np.exp(gelu, out=gelu)
             gelu += 1
             hidden /= gelu
-            hidden.dot(layer.mlp_out, out=t)
-            t += layer.mlp_out_bias
+            self.hidden_1.dot(layer.mlp_out, out=t)
             x += t
         np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
-        logits = n.dot(w.head)
-        logits += w.head_bias
+        logits = self.normed_1.dot(w.head)
         cache.advance(1)
         return logits
