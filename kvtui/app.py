@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,14 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
+from kvtui.curves import (
+    LONG_CONTEXTS,
+    LONG_SECONDS,
+    QUICK_CONTEXTS,
+    QUICK_SECONDS,
+    Curves,
+    CurveStore,
+)
 from kvtui.engine_thread import EngineThread
 from kvtui.loading import load_model, load_tokenizer
 from kvtui.machine import single_blas_thread
@@ -55,14 +63,21 @@ class KvtuiApp(App[None]):
         Binding("l", "limit", "Go to the limit"),
         Binding("n", "naive", "Naive slide on and off"),
         Binding("u", "baseline", "Baseline: off, blocked, all at once"),
+        Binding("m", "measure", "Measure contexts up to 16,384, and stop"),
         Binding("p", "prompt", "Another prompt"),
         Binding("v", "view", "The next page of panels, in a small window"),
         Binding("question_mark,f1", "help", "Help"),
         Binding("q", "quit", "Quit"),
     ]
 
-    def __init__(self, session: Session, look: Look | None = None) -> None:
+    def __init__(
+        self, session: Session, look: Look | None = None, curve_store: CurveStore | None = None
+    ) -> None:
+        """Without a `curve_store` no curves are measured."""
         super().__init__()
+        self.curve_store = curve_store
+        self.curves = curve_store.load() if curve_store else Curves()
+        self.measuring: int | None = None
         self.session = session
         self.snapshot: Snapshot = session.snapshot()
         self.look = look or Look()
@@ -84,6 +99,8 @@ class KvtuiApp(App[None]):
         self._show()
         self.run_worker(self._drive(), group="engine")
         self._exit_on_signals()
+        if self.curve_store and not self.curves.rows:
+            self._begin_measuring(QUICK_CONTEXTS, QUICK_SECONDS)
 
     def _exit_on_signals(self) -> None:
         """End as `q` does, the terminal put right, where the process is told to end."""
@@ -106,7 +123,10 @@ class KvtuiApp(App[None]):
     # Showing
 
     def _show(self) -> None:
-        self.main.show(View(self.snapshot, self.naive_shown, self.running, self._themed_look()))
+        look = self._themed_look()
+        self.main.show(
+            View(self.snapshot, self.naive_shown, self.running, look, self.curves, self.measuring)
+        )
 
     def _themed_look(self) -> Look:
         """Shades are mixed colours; a theme of the terminal's own 16 has none to mix."""
@@ -207,6 +227,35 @@ class KvtuiApp(App[None]):
     def action_baseline(self) -> None:
         self._submit(lambda session: session.set_baseline(session.baseline_mode.next))
 
+    def action_measure(self) -> None:
+        """Measure the long contexts that are not known yet, or stop doing so."""
+        if self.measuring is not None:
+            self.workers.cancel_group(self, "curves")
+        elif self.curve_store:
+            self._begin_measuring(LONG_CONTEXTS, LONG_SECONDS)
+
+    def _begin_measuring(self, contexts: Sequence[int], seconds: float) -> None:
+        missing = [context for context in contexts if context not in self.curves.contexts]
+        self.run_worker(self._measure(missing or contexts, seconds), group="curves", exclusive=True)
+
+    async def _measure(self, contexts: Sequence[int], seconds: float) -> None:
+        """Add a point to the curves for each context; they are measured in a process of their own."""
+        assert self.curve_store is not None
+        try:
+            self.measuring = contexts[0]
+            self._show()
+            following = [*contexts[1:], None]
+            async for row in self.curve_store.measure(contexts, seconds):
+                self.curves = self.curves.with_row(row)
+                self.measuring = following.pop(0)
+                self._show()
+                self.curve_store.save(self.curves)
+        except OSError as error:
+            self.notify(f"The curves: {error}", severity="error", markup=False)
+        finally:
+            self.measuring = None
+            self._show()
+
     def action_view(self) -> None:
         self.main.turn_page()
 
@@ -256,7 +305,8 @@ def run_screen(args: argparse.Namespace) -> int:
     prompt = default_prompt(tokenizer) if args.prompt is None else args.prompt
     name = (args.model or BUNDLED).resolve().name
     sampler = make_sampler(args.temperature, args.top_k, args.seed or 0)
+    store = CurveStore.of_user(args.model, args.dtype)
     with single_blas_thread():
-        app = KvtuiApp(Session(gpt, tokenizer, prompt, name, sampler), Look(ascii=args.ascii))
+        app = KvtuiApp(Session(gpt, tokenizer, prompt, name, sampler), Look(ascii=args.ascii), store)
         app.run()
     return app.return_code or 0

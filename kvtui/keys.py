@@ -26,6 +26,7 @@ KEYS = (
     Key("u", "baseline", "base", "app.baseline"),
     Key("v", "more panels", "more", "app.view"),
     Key("p", "prompt", "prompt", "app.prompt"),
+    Key("m", "measure", "meas.", "app.measure"),
     Key("?", "help", "help", "app.help", important=True),
     Key("q", "quit", "quit", "app.quit", important=True),
 )

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from kvtui.figures import binary_size, milliseconds, times
 from kvtui.loading import load_model, load_tokenizer
 from kvtui.machine import Machine, blas_threads
-from kvtui.options import add_common, whole
+from kvtui.options import add_common, real, whole
 from kvtui.output import say, write, write_json
 from kvtui.prompts import encode_prompt
 from kvtui.table import Table
@@ -50,6 +50,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _add_steps(parser: argparse.ArgumentParser) -> None:
     _add_contexts(parser, steps.CONTEXTS)
+    parser.add_argument(
+        "--seconds",
+        type=real("above 0", lambda x: x > 0),
+        default=steps.SECONDS,
+        metavar="S",
+        help=f"for each figure (default: {steps.SECONDS:g})",
+    )
     parser.add_argument("--plot", action="store_true", help="draw a chart below the table")
 
 
@@ -61,7 +68,9 @@ def run_steps(args: argparse.Namespace, gpt: GPT) -> int:
         + table.head()
     )
     rows: list[steps.StepRow] = []
-    for row in _kept(steps.step_times(gpt, args.contexts), rows, "context", args.contexts):
+    for row in _kept(
+        steps.step_times(gpt, args.contexts, seconds=args.seconds), rows, "context", args.contexts
+    ):
         show(
             table.row(
                 [
@@ -75,7 +84,7 @@ def run_steps(args: argparse.Namespace, gpt: GPT) -> int:
                 ]
             )
         )
-    ours, random = steps.trained_and_random(gpt)
+    ours, random = steps.trained_and_random(gpt, args.seconds)
     balance = balance_context(gpt.config)
     show(
         f"the step at {gpt.config.block_size:,}: {_range(ours)} with the model's weights, {_range(random)} "

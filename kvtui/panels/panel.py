@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from textual.content import Content
 from textual.widget import Widget
 
+from kvtui.curves import Curves
 from kvtui.snapshot import Snapshot
 from kvtui.visual import Look
 
@@ -17,6 +18,8 @@ class View:
     naive_shown: bool
     running: bool
     look: Look
+    curves: Curves
+    measuring: int | None  # the context whose curve is being measured
 
 
 class ViewWidget(Widget):

@@ -6,6 +6,7 @@ from textual.content import Content
 
 from kvtui import chart
 from kvtui.chart import ESCAPE, Points, Series
+from kvtui.curves import KINDS
 from kvtui.panels.panel import Panel, View
 from kvtui.snapshot import BaselineMode, Snapshot
 from kvtui.visual import CACHED, DIM, UNCACHED
@@ -18,9 +19,13 @@ COLOURS = {
     chart.FRAME: DIM,
 }
 
+CURVES = dict(zip((chart.CACHED, chart.BLOCKED, chart.ALL), KINDS, strict=True))
+
 
 class StepTimePanel(Panel):
     def title(self, view: View) -> str:
+        if view.measuring:
+            return f"Time per step {view.look.dot} measuring {view.measuring:,}, m stops"
         return "Time per step"
 
     def subtitle(self, view: View) -> str:
@@ -40,13 +45,18 @@ class StepTimePanel(Panel):
         if recomputed := [step.seconds for step in snapshot.steps if step.recomputed]:
             at_limit = (snapshot.model.block_size, median(recomputed) * 1e3)
             series[f"{look.mark(UNCACHED)} recomputed"] = Series(chart.BLOCKED, [at_limit])
+        measured = view.curves.rows
         legend = Content("  ").join(
-            [Content.styled(name, COLOURS[s.colour] if s.points else DIM) for name, s in series.items()]
+            [
+                Content.styled(name, COLOURS[s.colour] if s.points or measured else DIM)
+                for name, s in series.items()
+            ]
         )
         if height < 5 or width < 20:
             return [legend]
         limit = snapshot.model.block_size
-        drawn = chart.chart(list(series.values()), limit, width, height - 1, look.ascii)
+        curves = [Series(colour, view.curves.points(kind), curve=True) for colour, kind in CURVES.items()]
+        drawn = chart.chart([*curves, *series.values()], limit, width, height - 1, look.ascii)
         return [legend, *map(_restyled, drawn)]
 
 

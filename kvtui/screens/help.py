@@ -47,7 +47,8 @@ PANELS = (
     (
         "Time per step",
         "The same times against the number of characters that the model sees, both axes logarithmic. The "
-        "upright line is the model's limit; the steps past it are all there, since it sees no more.",
+        "dots are this run's, the lines were measured beforehand (beyond the model's limit, the upright "
+        "line, on a model of the same size with random weights). Press m for longer contexts.",
     ),
 )
 
@@ -58,6 +59,7 @@ KEYS = (
     ("l", "run to the limit of the model's positions"),
     ("n", "the naive slide beside the real model, on and off"),
     ("u", "the baseline: off, 128 rows at a time, all scores at once"),
+    ("m", "measure contexts up to 16,384, in the background; again to stop"),
     ("p", "another prompt"),
     ("v", "the next panels, where the window is small"),
     ("tab", "focus the next panel"),

@@ -1,10 +1,12 @@
 """Keys act on the session, and the panels show it."""
 
+import asyncio
 import random
 
 import pytest
 
 from kvtui.app import KvtuiApp
+from kvtui.curves import KINDS, LONG_CONTEXTS, QUICK_CONTEXTS, Curves
 from kvtui.keys import KeyBar
 from kvtui.panels.panel import Panel
 from kvtui.panels.sentence import Sentence
@@ -263,3 +265,54 @@ async def test_every_page_of_every_layout_shows_something(make_app):
                 seen |= shown
                 await press(app, pilot, "v")
             assert seen == {"text"} if pages == 1 and size[0] < 60 else len(seen) == 5
+
+
+class SlowStore:
+    """A store of curves whose measurements end when they are told to."""
+
+    def __init__(self):
+        self.saved, self.asked, self.go_on = [], [], asyncio.Event()
+
+    def load(self):
+        return Curves()
+
+    def save(self, curves):
+        self.saved.append(curves)
+
+    async def measure(self, contexts, seconds):
+        for context in contexts:
+            self.asked.append(context)
+            await self.go_on.wait()
+            timing = {"best": 1.0, "median": 1.0, "runs": 1}
+            yield {"context": context, **dict.fromkeys(KINDS, timing)}
+
+
+@pytest.fixture
+def measuring_app(perturbed):
+    session = Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abc")
+    return KvtuiApp(session, curve_store=SlowStore())
+
+
+async def test_curves_are_measured_at_first_use_while_keys_go_on_acting(measuring_app):
+    app = measuring_app
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        assert f"measuring {QUICK_CONTEXTS[0]}, m stops" in screen_text(app)
+        await press(app, pilot, "space")
+        assert app.snapshot.length == 4
+        app.curve_store.go_on.set()
+        await app.workers.wait_for_complete([w for w in app.workers if w.group == "curves"])
+        await pilot.pause()
+        assert app.curves.contexts == set(QUICK_CONTEXTS)
+        assert app.curve_store.saved[-1] == app.curves
+        assert "measuring" not in screen_text(app)
+
+
+async def test_m_stops_a_measurement_and_begins_with_long_contexts(measuring_app):
+    app = measuring_app
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await press(app, pilot, "m")
+        assert app.measuring is None
+        await press(app, pilot, "m")
+        assert app.measuring == LONG_CONTEXTS[0]
