@@ -24,7 +24,7 @@ from kvtui.curves import (
     CurveStore,
 )
 from kvtui.engine_thread import EngineThread
-from kvtui.loading import load_model, load_tokenizer
+from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.panels.panel import Panel, View
 from kvtui.prompts import default_prompt, encode_prompt
@@ -41,16 +41,16 @@ from model.sampling import make_sampler
 STEPS_PER_SECOND = 20.0  # while running
 SLICE = 0.03  # seconds of engine work between two pictures, where it goes as fast as it can
 
-# What a key asks of the session. It returns a word for the user, an action that is to follow, or nothing.
-Action = Callable[[Session], "str | Action | None"]
+# What a key asks of the session. It returns a word for the user, or nothing.
+Action = Callable[[Session], str | None]
 
 
 class KvtuiApp(App[None]):
     """A session on screen.
 
     One coroutine drives it: it takes an action, has the engine's thread carry it out, shows the new
-    snapshot, and waits until that is painted before it takes the next. So the engine never computes
-    while the screen draws, and the step times hold nothing of the drawing.
+    snapshot, and waits until that is painted before it takes the next. So the engine does not compute
+    while its own pictures are drawn. (What a user does meanwhile, such as scrolling the help, can.)
     """
 
     TITLE = "kvtui"
@@ -84,6 +84,7 @@ class KvtuiApp(App[None]):
         self.main = MainScreen(self.look.ascii)
         self.naive_shown = False
         self.running = False
+        self.to_limit = False
         self._engine = EngineThread()
         self._actions: asyncio.Queue[Action] = asyncio.Queue()
         self._wake = asyncio.Event()
@@ -98,7 +99,8 @@ class KvtuiApp(App[None]):
     def on_mount(self) -> None:
         self._show()
         self.run_worker(self._drive(), group="engine")
-        self._exit_on_signals()
+        if not self.is_headless:
+            self._exit_on_signals()
         if self.curve_store and not self.curves.rows:
             self._begin_measuring(QUICK_CONTEXTS, QUICK_SECONDS)
 
@@ -141,7 +143,7 @@ class KvtuiApp(App[None]):
     async def _drive(self) -> None:
         """Carry out actions one after the other, and steps while running."""
         while True:
-            if not self.running and self._actions.empty():
+            if not (self.running or self.to_limit) and self._actions.empty():
                 self._wake.clear()
                 self._idle.set()
                 await self._wake.wait()
@@ -149,6 +151,9 @@ class KvtuiApp(App[None]):
             begin = time.perf_counter()
             if not self._actions.empty():
                 await self._carry_out(self._actions.get_nowait())
+            elif self.to_limit:
+                await self._carry_out(toward_limit)
+                self.to_limit &= self.snapshot.length < self.snapshot.window_full_at
             elif self.running:
                 await self._carry_out(Session.step)
                 await self._pause(1 / STEPS_PER_SECOND - (time.perf_counter() - begin))
@@ -165,20 +170,17 @@ class KvtuiApp(App[None]):
     async def _carry_out(self, action: Action) -> None:
         """One action on the engine's thread; then show what came of it, and let it be painted."""
 
-        def act() -> tuple[str | Action | None, Snapshot]:
-            outcome = action(self.session)
-            return outcome, self.session.snapshot()
+        def act() -> tuple[str | None, Snapshot]:
+            return action(self.session), self.session.snapshot()
 
         try:
-            outcome, self.snapshot = await self._engine.call(act)
+            word, self.snapshot = await self._engine.call(act)
         except Exception as error:  # whatever goes wrong in the engine, the program goes on
-            self.running = False
+            self._stop()
             self.notify(f"{type(error).__name__}: {error}", severity="error", markup=False)
             return
-        if isinstance(outcome, str):
-            self.notify(outcome, markup=False)
-        elif outcome is not None:
-            self._submit(outcome)
+        if word:
+            self.notify(word, markup=False)
         self._show()
         painted = asyncio.Event()
         self.call_after_refresh(painted.set)
@@ -199,26 +201,29 @@ class KvtuiApp(App[None]):
         self._submit(Session.step)
 
     def action_step_back(self) -> None:
-        self._stop_running()
+        self._stop()
         self._submit(
             lambda session: None if session.back() else "This is the prompt: there is no step to undo."
         )
 
     def action_run(self) -> None:
-        self.running = not self.running
+        """Run, or stop what is going on."""
+        going_on = self.running or self.to_limit
+        self._stop()
+        self.running = not going_on
         self._show()
         self._wake.set()
 
     def action_limit(self) -> None:
-        """Steps until the window is full."""
-        self._stop_running()
-        self._submit(
-            lambda session: (
-                toward_limit(session)
-                if session.length < session.window_full_at
-                else "The window is full already; b goes back."
-            )
-        )
+        """Go on until the window is full; again, or any other way of stepping, stops it."""
+        going_on = self.to_limit
+        self._stop()
+        if self.snapshot.length >= self.snapshot.window_full_at:
+            self.notify("The window is full already; b goes back.")
+            return
+        self.to_limit = not going_on
+        self._idle.clear()
+        self._wake.set()
 
     def action_naive(self) -> None:
         self.naive_shown = not self.naive_shown
@@ -260,7 +265,7 @@ class KvtuiApp(App[None]):
         self.main.turn_page()
 
     def action_prompt(self) -> None:
-        self._stop_running()
+        self._stop()
 
         def begin(prompt: str | None) -> None:
             if prompt is not None:
@@ -281,20 +286,21 @@ class KvtuiApp(App[None]):
         title = focused.title(focused.view) if isinstance(focused, Panel) and focused.view else None
         self.push_screen(HelpScreen(self.look, title))
 
-    def _stop_running(self) -> None:
+    def _stop(self) -> None:
+        """End running, and going to the limit."""
+        self.to_limit = False
         if self.running:
             self.running = False
             self._show()
 
 
-def toward_limit(session: Session) -> Action | None:
+def toward_limit(session: Session) -> None:
     """A slice of the way to the limit, so that the screen shows how the cache fills."""
     end = time.perf_counter() + SLICE
     while session.length < session.window_full_at:
         session.step()
         if time.perf_counter() >= end:
-            return toward_limit
-    return None
+            return
 
 
 def run_screen(args: argparse.Namespace) -> int:
@@ -306,7 +312,7 @@ def run_screen(args: argparse.Namespace) -> int:
     name = (args.model or BUNDLED).resolve().name
     sampler = make_sampler(args.temperature, args.top_k, args.seed or 0)
     store = CurveStore.of_user(args.model, args.dtype)
-    with single_blas_thread():
+    with single_blas_thread(), model_at_work():
         app = KvtuiApp(Session(gpt, tokenizer, prompt, name, sampler), Look(ascii=args.ascii), store)
         app.run()
     return app.return_code or 0

@@ -28,6 +28,8 @@ FAILED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141  # the latter two as shells count
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line (default: the process's own) and return its exit status."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 (closed by the caller: `>&-`)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal cannot show is no reason to stop
             stream.reconfigure(errors="backslashreplace")

@@ -24,7 +24,7 @@ KEYS = (
     Key("l", "to the limit", "limit", "app.limit"),
     Key("n", "naive slide", "naive", "app.naive"),
     Key("u", "baseline", "base", "app.baseline"),
-    Key("v", "more panels", "more", "app.view"),
+    Key("v", "more panels", "more", "app.view", important=True),
     Key("p", "prompt", "prompt", "app.prompt"),
     Key("m", "measure", "meas.", "app.measure"),
     Key("?", "help", "help", "app.help", important=True),
@@ -47,11 +47,8 @@ class KeyBar(Widget):
         self._hidden: set[str] = set()
 
     def hide(self, key: str, hidden: bool) -> None:
-        """Leave a key out, or show it again."""
-        if hidden:
-            self._hidden.add(key)
-        else:
-            self._hidden.discard(key)
+        """Leave a key out, or show it whatever the width."""
+        (self._hidden.add if hidden else self._hidden.discard)(key)
         self.refresh()
 
     def render(self) -> Content:

@@ -1,11 +1,23 @@
 """The model that a command was asked to use, or one line on why there is none."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kvtui.errors import CommandError, explain
 from model.directory import VOCABULARY
 from model.gpt import BUNDLED, GPT
+from model.sampling import LogitsNotFinite
 from model.tokenizer import CharTokenizer
+
+
+@contextmanager
+def model_at_work() -> Iterator[None]:
+    """Turn numbers that overflowed into one line on what is wrong with the model."""
+    try:
+        yield
+    except LogitsNotFinite as error:
+        raise CommandError(str(error)) from None
 
 
 def load_model(directory: Path | None, dtype: str) -> GPT:

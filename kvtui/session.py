@@ -100,7 +100,15 @@ class Session:
         return max(self.gpt.config.block_size, self._prompt_length)
 
     def step(self) -> None:
-        """Append the model's choice to the text, and take it in."""
+        """Append the model's choice to the text, and take it in: whole, or where that fails not at all."""
+        before = self.length
+        try:
+            self._step()
+        except BaseException:
+            self._return_to(before)
+            raise
+
+    def _step(self) -> None:
         self._went_back = False
         self._text.append(self.sampler(self._logits, self.length))
         recomputed = self.length > self.window_full_at
@@ -114,6 +122,16 @@ class Session:
         if recomputed:
             self._step_naive()
         self._busy_until = self.clock()
+
+    def _return_to(self, length: int) -> None:
+        """After a step that broke off: drop what it left, and fill the caches again from the text."""
+        del self._text[length:]
+        del self._steps[length - self._prompt_length :]
+        past = max(0, length - self.window_full_at)
+        del self._comparisons[past:], self._naive_seconds[past:]
+        self._logits = self._replay()
+        if past:
+            self._replay_naive()
 
     def back(self) -> bool:
         """Undo the last step exactly; False at the prompt, where there is nothing to undo."""
@@ -184,7 +202,7 @@ class Session:
         begin = self.clock()
         self._naive_logits = self._naive.step(self._text)
         self._naive_seconds.append(self.clock() - begin)
-        self._comparisons.append(compare(self.length, self._logits, self._naive_logits))
+        self._comparisons.append(compare(self.length, self._logits, self._naive_logits, self.sampler))
 
     def _rewind_naive(self) -> None:
         """Bring the naive cache to the text, which is one shorter than what it holds."""
@@ -195,6 +213,9 @@ class Session:
             self._naive.cache.trim(1)
             self._naive_logits = self._naive.decoder.step(self._text[-1])
             return
+        self._replay_naive()
+
+    def _replay_naive(self) -> None:
         self._naive.start(self._text[: self.window_full_at])
         for end in range(self.window_full_at + 1, self.length + 1):
             self._naive_logits = self._naive.step(self._text[:end])
@@ -205,7 +226,7 @@ class Session:
         return NaiveState(
             slides=self.length - self.window_full_at,
             cache=_content(self._naive.cache),
-            candidates=self._candidates(self._naive_logits, int(self._naive_logits.argmax())),
+            candidates=self._candidates(self._naive_logits, self.sampler(self._naive_logits, self.length)),
             comparisons=tuple(self._comparisons),
             step_seconds=tuple(self._naive_seconds),
         )

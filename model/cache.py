@@ -55,6 +55,10 @@ class KVCache:
         Returns views of all keys and all values of the layer, new ones included: (H, offset + T, D).
         Raises CacheOverflow where they do not fit.
         """
+        if not k.shape == v.shape == (self.keys.shape[1], k.shape[1], self.keys.shape[3]):
+            raise ValueError(
+                f"keys and values of T tokens have the shape (H, T, D), not {k.shape} and {v.shape}"
+            )
         self.require_room(k.shape[1])
         start, end = self.offset, self.offset + k.shape[1]
         self.keys[layer, :, start:end] = k
@@ -63,6 +67,8 @@ class KVCache:
 
     def advance(self, n: int) -> None:
         """Count n tokens, appended to every layer, as stored."""
+        if n < 0:
+            raise ValueError(f"cannot advance by {n} tokens; `trim` goes back")
         self.require_room(n)
         self.offset += n
 

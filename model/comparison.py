@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from model.ops import log_softmax
+from model.sampling import Sampler, greedy
 
 
 @dataclass(frozen=True)
@@ -12,7 +13,7 @@ class Comparison:
     """What the real model and the naive slide predict after a text of `position` tokens."""
 
     position: int
-    real: int  # the real model's most likely next token
+    real: int  # the token that the real model chooses
     naive: int
     kl: float  # KL(real || naive) in nats
 
@@ -21,9 +22,11 @@ class Comparison:
         return self.real == self.naive
 
 
-def compare(position: int, real: np.ndarray, naive: np.ndarray) -> Comparison:
-    """Compare the logits (V,) of two models."""
-    return Comparison(position, int(real.argmax()), int(naive.argmax()), kl_divergence(real, naive))
+def compare(position: int, real: np.ndarray, naive: np.ndarray, sampler: Sampler = greedy) -> Comparison:
+    """Compare the logits (V,) of two models, and what one sampler, with one draw, takes from each."""
+    return Comparison(
+        position, sampler(real, position), sampler(naive, position), kl_divergence(real, naive)
+    )
 
 
 def kl_divergence(p: np.ndarray, q: np.ndarray) -> float:

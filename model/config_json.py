@@ -17,6 +17,8 @@ FIELD_NAMES = {
     "layer_norm_epsilon": "layer_norm_epsilon",
 }
 
+MOST_LAYERS = 10_000  # more would take minutes to list, before a file shows that they are not there
+
 # GPT-2's own defaults, which older versions of transformers leave out of the file.
 DEFAULTS = {
     "n_layer": 12,
@@ -73,7 +75,7 @@ def read_config(path: Path) -> GPTConfig:
     """
     try:
         options = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # JSON and UTF-8 errors alike
+    except (ValueError, RecursionError) as error:  # JSON and UTF-8 errors, and nesting without end
         raise ValueError(f"{path} is not JSON in UTF-8: {error}") from None
     if not isinstance(options, dict):
         raise ValueError(f"{path} must hold a JSON object, not a {type(options).__name__}")
@@ -87,6 +89,8 @@ def read_config(path: Path) -> GPTConfig:
                 raise ValueError(f"{path}: {name} = {json.dumps(value)} is not implemented, only {shown}")
         elif name not in FIELD_NAMES and name not in WITHOUT_EFFECT:
             raise ValueError(f"{path}: the option {name} is not one of GPT-2's that we know")
+    if type(options.get("n_layer")) is int and options["n_layer"] > MOST_LAYERS:
+        raise ValueError(f"{path}: n_layer = {options['n_layer']:,} is more than {MOST_LAYERS:,}")
     fields: dict[str, Any] = {ours: options.get(name, DEFAULTS[name]) for name, ours in FIELD_NAMES.items()}
     try:
         return GPTConfig(**fields)

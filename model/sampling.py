@@ -11,8 +11,21 @@ from model.ops import softmax
 Sampler = Callable[[np.ndarray, int], int]
 
 
+class LogitsNotFinite(ValueError):
+    """The model's numbers overflowed: its weights are too large for the type it computes in."""
+
+
+def check_finite(logits: np.ndarray) -> None:
+    if not np.isfinite(logits.max()):  # NaN too; -inf is a token that cannot be
+        raise LogitsNotFinite(
+            f"the model's logits are not finite: its weights overflow in {logits.dtype}; "
+            "float64 has more room"
+        )
+
+
 def greedy(logits: np.ndarray, position: int) -> int:
-    """The most likely token; the lowest id of equals."""
+    """The most likely token; the lowest id of equals. Raises LogitsNotFinite."""
+    check_finite(logits)
     return int(logits.argmax())
 
 
@@ -21,7 +34,7 @@ def make_sampler(temperature: float = 0.0, top_k: int | None = None, seed: int =
 
     `top_k` leaves only the k most likely tokens. The draw depends on nothing but the seed and the
     position, so a text can be stepped back and written again. Raises ValueError for a negative or
-    infinite temperature, or a top_k below 1.
+    infinite temperature, or a top_k below 1; the sampler raises LogitsNotFinite.
     """
     if not 0 <= temperature < float("inf"):
         raise ValueError(f"temperature must be a number of at least 0, not {temperature}")
@@ -31,6 +44,7 @@ def make_sampler(temperature: float = 0.0, top_k: int | None = None, seed: int =
         return greedy
 
     def sample(logits: np.ndarray, position: int) -> int:
+        check_finite(logits)
         logits = logits.astype(np.float64)
         with np.errstate(over="ignore"):  # at a tiny temperature all but the largest go to -inf
             scaled = (logits - logits.max()) / temperature

@@ -33,7 +33,7 @@ class CharTokenizer:
         """
         try:
             vocabulary = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:  # JSON and UTF-8 errors alike
+        except (ValueError, RecursionError) as error:  # JSON and UTF-8 errors, endless nesting
             raise ValueError(f"{path} is not JSON in UTF-8: {error}") from None
         by_id = {}
         if isinstance(vocabulary, dict):

@@ -79,7 +79,7 @@ def _weight_files(directory: Path) -> list[Path]:
     try:
         index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
         names = sorted({name if Path(name).name == name else "" for name in index["weight_map"].values()})
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError(f"{directory / INDEX} must map tensors to files in its weight_map") from None
     if "" in names:
         raise ValueError(f"{directory / INDEX} names files outside {directory}")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, TypeVar
 
 from kvtui.figures import binary_size, milliseconds, times
-from kvtui.loading import load_model, load_tokenizer
+from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import Machine, blas_threads
 from kvtui.options import add_common, real, whole
 from kvtui.output import say, write, write_json
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     gpt = load_model(args.model, args.dtype)
-    with blas_threads(args.threads):
+    with blas_threads(args.threads), model_at_work():
         status: int = args.run_kind(args, gpt)
     return status
 

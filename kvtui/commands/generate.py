@@ -4,7 +4,7 @@ import argparse
 from statistics import median
 
 from kvtui.figures import milliseconds
-from kvtui.loading import load_model, load_tokenizer
+from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.options import add_sampling, whole
 from kvtui.output import say, write, write_json
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with single_blas_thread():
+    with single_blas_thread(), model_at_work():
         gpt = load_model(args.model, args.dtype)
         tokenizer = load_tokenizer(args.model, gpt)
         prompt = encode_prompt(tokenizer, args.prompt)

@@ -5,7 +5,7 @@ from statistics import fmean
 from typing import Any
 
 from kvtui.figures import percent
-from kvtui.loading import load_model, load_tokenizer
+from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.options import whole
 from kvtui.output import write, write_json
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     show = (lambda text: None) if args.json else write
     steps: list[Comparison] = []
-    with single_blas_thread():
+    with single_blas_thread(), model_at_work():
         gpt = load_model(args.model, args.dtype)
         tokenizer = load_tokenizer(args.model, gpt)
         prompt = encode_prompt(tokenizer, args.prompt)

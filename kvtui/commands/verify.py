@@ -3,7 +3,7 @@
 import argparse
 from dataclasses import asdict
 
-from kvtui.loading import load_model
+from kvtui.loading import load_model, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.output import finite, write, write_json
 from model.experiments.exactness import TOLERANCES, Check, exactness
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     show = (lambda text: None) if args.json else write
     checks: list[Check] = []
-    with single_blas_thread():
+    with single_blas_thread(), model_at_work():
         gpt = load_model(args.model, args.dtype)
         show(f"{'path':34} {'steps':>5}  {'largest difference':>18}  {'of largest logit':>16}\n")
         for check in exactness(gpt, args.seed or 0):

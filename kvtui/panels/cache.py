@@ -1,9 +1,13 @@
 """What the KV cache holds: a strip of keys and one of values for every layer, a place per position."""
 
+from functools import cache
+
 import numpy as np
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual.color import Color
 from textual.content import Content
-from textual.style import Style
+from textual.strip import Strip
 
 from kvtui.figures import binary_size, percent
 from kvtui.panels.panel import Panel, View
@@ -19,6 +23,8 @@ SHADES = 24
 
 
 class CachePanel(Panel):
+    _heats: dict[int, Strip | None] = {}  # by line
+
     def title(self, view: View) -> str:
         snapshot, dot = view.snapshot, view.look.dot
         per_token = snapshot.model.bytes_per_token
@@ -45,7 +51,7 @@ class CachePanel(Panel):
         beside = width >= LABEL + layout.cells + SCALE + FACTS
         if not beside and height > 2 * snapshot.model.n_layer + len(below):
             below.append(Content(f" {look.dot} ").join(facts))
-        strips = self._strips(content, layout, look, width)
+        strips, heats = self._strips(content, layout, look, width)
         if beside:
             margin = LABEL + layout.cells + SCALE
             strips = [
@@ -54,33 +60,51 @@ class CachePanel(Panel):
                 else line
                 for i, line in enumerate(strips)
             ]
-        return _fitted(strips, height - len(below)) + below
+        lines = _fitted(strips, height - len(below)) + below
+        heat_of = {id(line): heat for line, heat in zip(strips, heats, strict=True)}
+        self._heats = {y: heat_of[id(line)] for y, line in enumerate(lines) if id(line) in heat_of}
+        return lines
+
+    def render_line(self, y: int) -> Strip:
+        """A line as it is, with the heat in the place that was left for it.
+
+        Hundreds of cells, each with colours of its own, are made here at a fraction of what they would
+        cost as styled text.
+        """
+        line = super().render_line(y)
+        heat = self._heats.get(y)
+        if not heat:
+            return line
+        return Strip.join([line.crop(0, LABEL), heat, line.crop(LABEL + heat.cell_length)])
 
     def _strips(
         self, content: CacheContent, layout: "StripLayout", look: Look, width: int
-    ) -> list[Content]:
-        """A line for the keys of each layer and one for its values, with the range of their norms."""
-        lines = []
+    ) -> tuple[list[Content], list[Strip | None]]:
+        """A line for the keys of each layer and one for its values, with the range of their norms.
+
+        Where there are shades, the lines have room for them, and the shades come beside the lines.
+        """
+        lines: list[Content] = []
+        heats: list[Strip | None] = []
         for layer in range(content.keys.shape[0]):
             for letter, norms, colour in (
                 ("K", content.keys[layer], KEYS),
                 ("V", content.values[layer], VALUES),
             ):
                 label = f"layer {layer}" if letter == "K" else ""
-                drawn = layout.draw(norms, self._shades(colour) if look.shades else None, look, colour)
                 scale = _scale(norms, letter, width - LABEL - layout.cells)
+                if look.ascii or not look.shades:
+                    drawn, heat = layout.heights(norms, look, colour), None
+                else:
+                    drawn = Content(" " * layout.cells)
+                    heat = layout.heat(norms, self._shades(colour))
                 lines.append(Content.assemble((f"{label:8}{letter} ", DIM), drawn, (scale, DIM)))
-        return lines
+                heats.append(heat)
+        return lines, heats
 
     def _shades(self, colour: str) -> "Shades":
-        """The steps from the panel's background to a colour of the theme, as styles."""
         variables = self.app.theme_variables
-        ground, full = Color.parse(variables["background"]), Color.parse(variables[colour])
-        return Shades(
-            [ground.blend(full, 0.18 + 0.82 * i / (SHADES - 1)) for i in range(SHADES)],
-            empty=ground.blend(Color.parse(variables["foreground"]), 0.13),
-            newest=Color.parse(variables["foreground"]),
-        )
+        return Shades.between(variables["background"], variables[colour], variables["foreground"])
 
 
 class Shades:
@@ -89,10 +113,26 @@ class Shades:
     def __init__(self, levels: list[Color], empty: Color, newest: Color) -> None:
         self.levels, self.empty, self.newest = levels, empty, newest
 
+    @classmethod
+    @cache
+    def between(cls, background: str, colour: str, foreground: str) -> "Shades":
+        """The steps from a theme's background to one of its colours."""
+        ground, full, text = map(Color.parse, (background, colour, foreground))
+        return cls(
+            [ground.blend(full, 0.18 + 0.82 * i / (SHADES - 1)) for i in range(SHADES)],
+            empty=ground.blend(text, 0.13),
+            newest=text,
+        )
+
     def colour(self, level: float, newest: bool) -> Color:
         if newest:
             return self.newest
         return self.empty if np.isnan(level) else self.levels[int(level * (len(self.levels) - 1))]
+
+
+@cache
+def _colours(foreground: Color, background: Color) -> RichStyle:
+    return RichStyle.from_color(foreground.rich_color, background.rich_color)
 
 
 class StripLayout:
@@ -117,23 +157,23 @@ class StripLayout:
         """The cell in which a position is drawn."""
         return int(position // self.per_bin * self.cells_per_bin)
 
-    def draw(self, norms: np.ndarray, shades: Shades | None, look: Look, colour: str) -> Content:
-        """A strip of the norms (stored,) of one layer's keys or values."""
-        levels = self._binned(_relative(norms))
-        newest = (len(norms) - 1) // self.per_bin
-        if shades is None or look.ascii:
-            return self._draw_heights(levels, newest, look, colour)
+    def heat(self, norms: np.ndarray, shades: Shades) -> Strip:
+        """Shades of the norms (stored,) of one layer's keys or values."""
+        levels, newest = self._binned(_relative(norms)), (len(norms) - 1) // self.per_bin
         colours = [shades.colour(level, i == newest) for i, level in enumerate(levels)]
         if self.cells_per_bin >= 1:
-            return Content.assemble(
-                *((" " * int(self.cells_per_bin), Style(background=c)) for c in colours)
-            )
-        if len(colours) % 2:
-            colours.append(shades.empty)
-        pairs = zip(colours[::2], colours[1::2], strict=True)
-        return Content.assemble(*(("▌", Style(foreground=a, background=b)) for a, b in pairs))
+            width = int(self.cells_per_bin)
+            segments = [Segment(" " * width, _colours(c, c)) for c in colours]
+        else:
+            colours += [shades.empty] * (len(colours) % 2)
+            segments = [
+                Segment("▌", _colours(*pair)) for pair in zip(colours[::2], colours[1::2], strict=True)
+            ]
+        return Strip(segments, self.cells).simplify()
 
-    def _draw_heights(self, levels: np.ndarray, newest: int, look: Look, colour: str) -> Content:
+    def heights(self, norms: np.ndarray, look: Look, colour: str) -> Content:
+        """The same as a bar for each bin, in one colour."""
+        levels, newest = self._binned(_relative(norms)), (len(norms) - 1) // self.per_bin
         parts: list[tuple[str, str]] = []
         steps = look.heights
         for i, level in enumerate(levels):

@@ -11,7 +11,7 @@ from kvtui.snapshot import Snapshot
 
 class Sentence(ViewWidget):
     DEFAULT_CSS = """
-    Sentence { height: 2; padding: 0 2; color: $foreground; }
+    Sentence { height: auto; min-height: 2; max-height: 3; padding: 0 2; color: $foreground; }
     """
 
     def render(self) -> Content:
@@ -33,6 +33,8 @@ def sentence(view: View) -> str:
 def _back(snapshot: Snapshot) -> str:
     if snapshot.past_limit:
         done = "the window was computed again for the shorter text"
+    elif not snapshot.steps:
+        done = "the prompt went through the model again, as at the beginning"
     elif snapshot.length == snapshot.window_full_at:
         done = "the window was overwritten past the limit, so the cache was filled again, as it was"
     else:

@@ -106,7 +106,7 @@ class HelpScreen(ModalScreen[None]):
 
     def _content(self) -> Content:
         parts: list[str | tuple[str, str]] = [ABOUT, "\n\n"]
-        for title, text in sorted(PANELS, key=lambda panel: panel[0] != self._focused):
+        for title, text in sorted(PANELS, key=lambda panel: not (self._focused or "").startswith(panel[0])):
             parts += [(title, "bold $primary"), f"\n{text}\n\n"]
         for key, what in KEYS:
             parts += [(f"{key:>13}", "bold $primary"), f"  {what}\n"]

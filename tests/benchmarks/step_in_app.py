@@ -81,7 +81,8 @@ def main() -> None:
     )
     os.close(slave)
     threading.Thread(target=drain, args=(master,), daemon=True).start()
-    child.wait()
+    if child.wait():
+        sys.exit(f"the measurement failed with exit status {child.returncode}")
     seconds = json.loads(report.read_text())
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     for name, median in medians.items():

@@ -316,3 +316,31 @@ async def test_m_stops_a_measurement_and_begins_with_long_contexts(measuring_app
         assert app.measuring is None
         await press(app, pilot, "m")
         assert app.measuring == LONG_CONTEXTS[0]
+
+
+@pytest.mark.parametrize("key", ["b", "r", "l"])
+async def test_the_way_to_the_limit_can_be_stopped(make_app, monkeypatch, key):
+    monkeypatch.setattr("kvtui.app.SLICE", 0.0)  # a picture after every step
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.action_limit()
+        {"b": app.action_step_back, "r": app.action_run, "l": app.action_limit}[key]()
+        await app.settled()
+        stopped_at = app.snapshot.length
+        assert stopped_at < CONFIG.block_size
+        await pilot.pause(0.1)
+        assert app.snapshot.length == stopped_at
+
+
+async def test_the_way_to_the_limit_ends_with_another_prompt(make_app, monkeypatch):
+    monkeypatch.setattr("kvtui.app.SLICE", 0.0)
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.action_limit()
+        app.action_prompt()
+        await pilot.pause()
+        app.screen.query_one(PromptArea).text = "ha"
+        await pilot.press("enter")
+        await pilot.pause()
+        await app.settled()
+        assert (app.snapshot.prompt, app.snapshot.generated) == ("ha", "")

@@ -12,7 +12,7 @@ def test_help_and_quit_are_kept_at_any_width(width):
     assert {"?", "q"} <= {key.key for key, _ in shown}
 
 
-@pytest.mark.parametrize("width", range(16, 140))
+@pytest.mark.parametrize("width", range(20, 140))
 def test_what_is_shown_fits(width):
     shown, gap = fitting(list(KEYS), width)
     assert len((" " * gap).join(f"{key.key} {label}" for key, label in shown)) <= width

@@ -185,3 +185,36 @@ def test_snapshots_do_not_change_when_the_session_goes_on(run):
     session.step()
     assert np.array_equal(snapshot.naive.cache.keys, keys)
     assert len(snapshot.steps) == 15
+
+
+@pytest.mark.parametrize(
+    ("n", "model"),
+    [(3, "_real"), (9, "_real"), (9, "_naive"), (14, "_real"), (14, "_naive")],
+)
+def test_a_step_that_breaks_off_has_not_been_taken(run, monkeypatch, n, model):
+    session = run(n)
+    before = shown(session)
+    faults = iter([ZeroDivisionError])
+    step = getattr(session, model).step
+    monkeypatch.setattr(getattr(session, model), "step", lambda text: fail_after(step, text, faults))
+    with pytest.raises(ZeroDivisionError):
+        session.step()
+    assert shown(session) == before
+    session.step()
+    assert shown(session) == shown(run(n + 1))
+
+
+def fail_after(step, text, faults):
+    """Take a step, and break off behind it as long as there are faults."""
+    logits = step(text)
+    for fault in faults:
+        raise fault
+    return logits
+
+
+def test_both_models_are_judged_by_the_choices_that_are_shown(run):
+    session = run(20, sampler=make_sampler(1.5, seed=1))
+    snapshot = session.snapshot()
+    last = snapshot.naive.comparisons[-1]
+    for candidates, token in ((snapshot.candidates, last.real), (snapshot.naive.candidates, last.naive)):
+        assert [c.character for c in candidates if c.chosen] == [CHARACTERS[token]]

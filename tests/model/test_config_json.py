@@ -115,3 +115,13 @@ def test_a_file_that_is_no_gpt2_config_is_refused_and_named(content, wrong, conf
 def test_a_missing_file_is_reported_as_missing(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"config\.json"):
         read_config(tmp_path / "config.json")
+
+
+def test_nesting_without_end_and_layers_without_number_are_refused(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text("[" * 200_000)
+    with pytest.raises(ValueError, match="not JSON"):
+        read_config(path)
+    path.write_text('{"model_type": "gpt2", "n_layer": 100000000}')
+    with pytest.raises(ValueError, match="n_layer = 100,000,000 is more than 10,000"):
+        read_config(path)

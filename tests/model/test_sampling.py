@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from model.sampling import greedy, make_sampler
+from model.sampling import LogitsNotFinite, greedy, make_sampler
 
 LOGITS = np.array([0.5, -1.0, 2.0, 0.0, 1.9, -3.0])
 
@@ -102,3 +102,10 @@ def test_a_temperature_that_is_none_is_refused(temperature):
 def test_a_top_k_without_tokens_is_refused(top_k):
     with pytest.raises(ValueError, match="top_k must be at least 1"):
         make_sampler(1.0, top_k)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_numbers_that_overflowed_are_an_error_with_a_name(number, temperature):
+    with pytest.raises(LogitsNotFinite, match="overflow in float64"):
+        make_sampler(temperature)(np.array([0.0, number, 1.0]), 0)
