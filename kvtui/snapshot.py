@@ -127,6 +127,10 @@ class Snapshot:
         """Characters in the text."""
         return len(self.prompt) + len(self.generated)
 
+    def step_seconds(self, recomputed: bool) -> list[float]:
+        """What the cached steps took, or those that recomputed the window."""
+        return [step.seconds for step in self.steps if step.recomputed is recomputed]
+
     @property
     def visible(self) -> int:
         """Characters at the end of the text that the model sees."""

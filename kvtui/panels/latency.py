@@ -22,7 +22,7 @@ class LatencyPanel(Panel):
         snapshot, look = view.snapshot, view.look
         head = [_this_step(snapshot, look, width)]
         for idea, recomputed, kind in ((CACHED, False, "cached"), (UNCACHED, True, "recomputed")):
-            if seconds := [s.seconds for s in snapshot.steps if s.recomputed is recomputed]:
+            if seconds := snapshot.step_seconds(recomputed):
                 head.append(_median_and_p95(look.mark(idea), idea.style, seconds, kind))
         if view.naive_shown and snapshot.naive:
             seconds = list(snapshot.naive.step_seconds)
@@ -65,7 +65,7 @@ def _baseline(snapshot: Snapshot, look: Look) -> list[Content]:
     baseline = snapshot.baseline
     if baseline is None:
         return [Content.styled(f"{look.mark(UNCACHED)} without a cache: press u to measure it", DIM)]
-    cached = [step.seconds for step in snapshot.steps if not step.recomputed]
+    cached = snapshot.step_seconds(recomputed=False)
     ratio = f" {times(baseline.seconds / statistics.median(cached))}" if cached and min(cached) > 0 else ""
     time = Content.assemble(
         (f"{look.mark(UNCACHED)} {milliseconds(baseline.seconds):>8}", f"bold {UNCACHED.style}"),

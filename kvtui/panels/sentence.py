@@ -66,7 +66,7 @@ def _recompute(snapshot: Snapshot) -> str:
     n, size = snapshot.length, snapshot.model.block_size
     text = f"Character {n:,} is past the limit: every visible character moved to a new position, so all "
     text += f"{size:,} were computed again, in {milliseconds(snapshot.steps[-1].seconds)}"
-    decode = [step.seconds for step in snapshot.steps if not step.recomputed]
+    decode = snapshot.step_seconds(recomputed=False)
     return text + (f" instead of {milliseconds(median(decode))}." if decode else ".")
 
 

@@ -42,7 +42,7 @@ class StepTimePanel(Panel):
                 chart.ALL, _uncached(snapshot, BaselineMode.ALL)
             ),
         }
-        if recomputed := [step.seconds for step in snapshot.steps if step.recomputed]:
+        if recomputed := snapshot.step_seconds(recomputed=True):
             at_limit = (snapshot.model.block_size, median(recomputed) * 1e3)
             series[f"{look.mark(UNCACHED)} recomputed"] = Series(chart.BLOCKED, [at_limit])
         measured = view.curves.rows
