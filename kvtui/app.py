@@ -24,6 +24,7 @@ from kvtui.curves import (
     CurveStore,
 )
 from kvtui.engine_thread import EngineThread
+from kvtui.keys import KEYS
 from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.panels.panel import Panel, View
@@ -38,7 +39,7 @@ from kvtui.visual import Look
 from model.gpt import BUNDLED
 from model.sampling import make_sampler
 
-STEPS_PER_SECOND = 20.0  # while running
+STEPS_PER_SECOND = 8.0  # while running
 SLICE = 0.03  # seconds of engine work between two pictures, where it goes as fast as it can
 
 # What a key asks of the session. It returns a word for the user, or nothing.
@@ -56,19 +57,7 @@ class KvtuiApp(App[None]):
     TITLE = "kvtui"
     CSS_PATH = Path(__file__).with_name("app.tcss")
     AUTO_FOCUS = ""
-    BINDINGS = [
-        Binding("space,right", "step", "Step: the next character"),
-        Binding("b,left", "step_back", "Back one step"),
-        Binding("r", "run", "Run, and pause"),
-        Binding("l", "limit", "Go to the limit"),
-        Binding("n", "naive", "Naive slide on and off"),
-        Binding("u", "baseline", "Baseline: off, blocked, all at once"),
-        Binding("m", "measure", "Measure contexts up to 16,384, and stop"),
-        Binding("p", "prompt", "Another prompt"),
-        Binding("v", "view", "The next page of panels, in a small window"),
-        Binding("question_mark,f1", "help", "Help"),
-        Binding("q", "quit", "Quit"),
-    ]
+    BINDINGS = [Binding(key.names, key.action, key.description) for key in KEYS]
 
     def __init__(
         self, session: Session, look: Look | None = None, curve_store: CurveStore | None = None
@@ -81,7 +70,7 @@ class KvtuiApp(App[None]):
         self.session = session
         self.snapshot: Snapshot = session.snapshot()
         self.look = look or Look()
-        self.main = MainScreen(self.look.ascii)
+        self.main = MainScreen()
         self.naive_shown = False
         self.running = False
         self.to_limit = False
@@ -115,10 +104,10 @@ class KvtuiApp(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the main screen, and what Textual brings."""
-        for binding in self.BINDINGS:
-            if isinstance(binding, Binding) and binding.action != "quit":
+        for key in KEYS:
+            if key.action != "quit":  # Textual brings that
                 yield SystemCommand(
-                    binding.description, f"key: {binding.key}", partial(self.run_action, binding.action)
+                    key.description, f"key: {key.shown}", partial(self.run_action, key.action)
                 )
         yield from super().get_system_commands(screen)
 
@@ -307,12 +296,12 @@ def run_screen(args: argparse.Namespace) -> int:
     """Load a model, open the screen, and return the exit status. Raises CommandError for bad input."""
     gpt = load_model(args.model, args.dtype)
     tokenizer = load_tokenizer(args.model, gpt)
-    encode_prompt(tokenizer, args.prompt)  # a bad prompt is told on the command line
-    prompt = default_prompt(tokenizer) if args.prompt is None else args.prompt
+    encode_prompt(tokenizer, args.screen_prompt)  # a bad prompt is told on the command line
+    prompt = default_prompt(tokenizer) if args.screen_prompt is None else args.screen_prompt
     name = (args.model or BUNDLED).resolve().name
     sampler = make_sampler(args.temperature, args.top_k, args.seed or 0)
     store = CurveStore.of_user(args.model, args.dtype)
     with single_blas_thread(), model_at_work():
-        app = KvtuiApp(Session(gpt, tokenizer, prompt, name, sampler), Look(ascii=args.ascii), store)
+        app = KvtuiApp(Session(gpt, tokenizer, prompt, name, sampler), Look(ascii=args.screen_ascii), store)
         app.run()
     return app.return_code or 0

@@ -5,11 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import plotext
-
-plotext.terminal.limit(False, False)  # a chart is as large as it is asked for, not as the terminal
-
 CACHED, BLOCKED, ALL, FRAME = 1, 2, 3, 8  # the colour numbers of series, and of axes and labels
+MARKS = {CACHED: "●", BLOCKED: "○", ALL: "◌"}
 ASCII_MARKS = {CACHED: "*", BLOCKED: "o", ALL: "@"}
 ASCII_FRAME = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-|")
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
@@ -31,6 +28,9 @@ def chart(
 
     Points that a logarithm cannot show (zero, infinite, NaN) are left out.
     """
+    import plotext  # here, because it takes longer to import than all else together
+
+    plotext.terminal.limit(False, False)  # a chart is as large as it is asked for, not as the terminal
     shown = [Series(s.colour, _log10(s.points), s.curve) for s in series]
     shown = [s for s in shown if s.points]
     grey = plotext.pixel(foreground=FRAME)
@@ -50,12 +50,19 @@ def chart(
     figure.line(math.log10(limit), orientation="vertical", pixel=grey)
     for s in shown:
         pixel = plotext.pixel(foreground=s.colour)
-        marker = plotext.marker(ASCII_MARKS[s.colour] if in_ascii else "braille", pixel=pixel)
-        xs, ys = zip(*s.points, strict=True)
-        signal = figure.signal(list(xs), list(ys), marker=marker)
+        xs, ys = map(list, zip(*s.points, strict=True))
+        fine = plotext.marker("." if in_ascii else "braille", pixel=pixel)
+        signal = figure.signal(xs, ys, marker=fine)
         figure.draw(signal.lines(True) if s.curve and len(xs) > 1 else signal)
+        end = plotext.marker(mark(s.colour, in_ascii), pixel=pixel)  # the last one says what it is
+        figure.draw(figure.signal(xs[-1:], ys[-1:], marker=end))
     text = str(figure.build())
     return (text.translate(ASCII_FRAME) if in_ascii else text).splitlines()
+
+
+def mark(colour: int, in_ascii: bool) -> str:
+    """What stands at the end of a series."""
+    return (ASCII_MARKS if in_ascii else MARKS)[colour]
 
 
 def without_colours(line: str) -> str:

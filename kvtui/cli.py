@@ -79,7 +79,12 @@ def _parse(argv: list[str]) -> argparse.Namespace:
             module.add_arguments(command)
             command.set_defaults(run=module.run)
             add_common(command)
-    return parser.parse_args(argv, argparse.Namespace(argv=argv, **COMMON_DEFAULTS, **SAMPLING_DEFAULTS))
+    args = parser.parse_args(argv, argparse.Namespace(argv=argv, **COMMON_DEFAULTS, **SAMPLING_DEFAULTS))
+    given = [name for name, value in vars(args).items() if name.startswith("screen_") and value]
+    if given and args.run is not screen.run:
+        name = given[0].replace("screen_", "--")
+        raise CommandError(f"{name} before a command is the screen's; a command's options stand behind it")
+    return args
 
 
 def _fail(message: str) -> int:

@@ -1,5 +1,8 @@
 """Figures for people: no more digits than they deserve, and always a unit."""
 
+import math
+from collections.abc import Sequence
+
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -27,3 +30,8 @@ def percent(share: float) -> str:
 def times(ratio: float) -> str:
     """72x, 3.4x."""
     return f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:,.0f}x"
+
+
+def percentile(values: Sequence[float], share: int) -> float:
+    """The smallest of the values that so many per cent of them do not exceed (the nearest rank)."""
+    return sorted(values)[max(0, math.ceil(share * len(values) / 100) - 1)]

@@ -10,25 +10,36 @@ from kvtui.visual import DIM
 
 @dataclass(frozen=True)
 class Key:
-    key: str
-    label: str
-    short: str  # where the long one has no room
+    """A key of the main screen, and what it does: for the key bar, the palette and the help."""
+
+    names: str  # as Textual calls them, the usual one first
     action: str
+    description: str
+    label: str = ""  # in the key bar; without one it is not there
+    short: str = ""  # where that has no room
     important: bool = False
+
+    @property
+    def all_shown(self) -> str:
+        return self.names.replace("question_mark", "?").replace(",", ", ")
+
+    @property
+    def shown(self) -> str:
+        return self.all_shown.split(", ")[0]
 
 
 KEYS = (
-    Key("space", "step", "step", "app.step"),
-    Key("b", "back", "back", "app.step_back"),
-    Key("r", "run", "run", "app.run"),
-    Key("l", "to the limit", "limit", "app.limit"),
-    Key("n", "naive slide", "naive", "app.naive"),
-    Key("u", "baseline", "base", "app.baseline"),
-    Key("v", "more panels", "more", "app.view", important=True),
-    Key("p", "prompt", "prompt", "app.prompt"),
-    Key("m", "measure", "meas.", "app.measure"),
-    Key("?", "help", "help", "app.help", important=True),
-    Key("q", "quit", "quit", "app.quit", important=True),
+    Key("space,right", "step", "Step: the next character", "step", "step"),
+    Key("b,left", "step_back", "Back one step, exactly", "back", "back"),
+    Key("r", "run", "Run, and pause", "run", "run"),
+    Key("l", "limit", "Go to the limit of the model's positions", "to the limit", "limit"),
+    Key("n", "naive", "Naive slide beside the real model, on and off", "naive slide", "naive"),
+    Key("u", "baseline", "Baseline: off, 128 rows at a time, all scores at once", "baseline", "base"),
+    Key("v", "view", "The next panels, where the window is small", "more panels", "more", important=True),
+    Key("p", "prompt", "Another prompt", "prompt", "prompt"),
+    Key("m", "measure", "Measure contexts up to 16,384 in the background, and stop", "measure", "meas."),
+    Key("question_mark,f1", "help", "Help", "help", "help", important=True),
+    Key("q", "quit", "Quit", "quit", "quit", important=True),
 )
 
 
@@ -52,7 +63,7 @@ class KeyBar(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        keys = [key for key in KEYS if key.key not in self._hidden]
+        keys = [key for key in KEYS if key.label and key.shown not in self._hidden]
         shown, gap = fitting(keys, self.content_size.width)
         return Content(" " * gap).join([_clickable(key, label) for key, label in shown])
 
@@ -71,10 +82,10 @@ def fitting(keys: list[Key], width: int) -> tuple[list[tuple[Key, str]], int]:
 
 
 def _length(labelled: list[tuple[Key, str]], gap: int) -> int:
-    return sum(len(key.key) + 1 + len(label) + gap for key, label in labelled) - gap
+    return sum(len(key.shown) + 1 + len(label) + gap for key, label in labelled) - gap
 
 
 def _clickable(key: Key, label: str) -> Content:
     return Content.from_markup(
-        f"[@click={key.action}][bold $primary]$key[/] [{DIM}]$label[/][/]", key=key.key, label=label
+        f"[@click=app.{key.action}][bold $primary]$key[/] [{DIM}]$label[/][/]", key=key.shown, label=label
     )

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kvtui.machine import Machine
 from kvtui.snapshot import (
     Baseline,
     BaselineMode,
@@ -33,7 +34,7 @@ from model.tokenizer import CharTokenizer
 from model.uncached import forward_uncached
 
 CANDIDATES = 10  # most likely characters in a snapshot
-WARM_UP_CALLS, WARM_UP_TOKENS = 3, 128
+WARM_UP_TOKENS, WARM_UP_STEPS = 128, 3
 PAUSE = 0.001  # seconds after which a step is rehearsed
 REHEARSALS, REHEARSAL_SECONDS = 100, 0.016  # at most
 LONGEST_REHEARSED = 0.004  # seconds: a longer step hardly notices
@@ -68,6 +69,7 @@ class Session:
             str(gpt.dtype),
             gpt.nbytes,
             self._real.cache.bytes_per_token,
+            Machine.here().blas_threads,
         )
         self._baseline: Baseline | None = None
         self._warm_up()
@@ -253,9 +255,8 @@ class Session:
         """First calls are slow (buffers, caches, the processor's clock): they stay out of every figure."""
         cache = KVCache(self.gpt.config, dtype=self.gpt.dtype)
         decoder = Decoder(self.gpt, cache)
-        for _ in range(WARM_UP_CALLS):
-            cache.reset()
-            prefill(self.gpt, [0] * min(WARM_UP_TOKENS, cache.max_seq_len), cache)
+        prefill(self.gpt, [0] * min(WARM_UP_TOKENS, cache.max_seq_len), cache)
+        for _ in range(WARM_UP_STEPS):
             cache.trim(1)
             decoder.step(0)
 

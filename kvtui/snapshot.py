@@ -17,6 +17,7 @@ class ModelFacts:
     dtype: str
     nbytes: int  # of the parameters
     bytes_per_token: int  # in the cache
+    blas_threads: int | None  # None where the BLAS does not tell
 
 
 class BaselineMode(Enum):

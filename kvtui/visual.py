@@ -62,6 +62,16 @@ class Look:
         return "|" if self.ascii else "·"
 
     @property
+    def ellipsis(self) -> str:
+        """What stands where a line was cut."""
+        return "~" if self.ascii else "…"
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """The signs of a box: its two upper and two lower corners, across and down."""
+        return tuple("++++-|" if self.ascii else "╭╮╰╯─│")
+
+    @property
     def empty(self) -> str:
         """A place in the cache that holds nothing yet."""
         return "." if self.ascii else "·"

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 from kvtui.app import KvtuiApp
+from kvtui.curves import CurveStore
 from kvtui.loading import load_model, load_tokenizer
 from kvtui.machine import single_blas_thread
 from kvtui.prompts import DEFAULT_PROMPT
@@ -32,13 +33,15 @@ PICTURES = {
 
 async def picture(size: tuple[int, int], theme: str, keys: list[str]) -> str:
     gpt = load_model(None, "float64")
-    app = KvtuiApp(Session(gpt, load_tokenizer(None, gpt), DEFAULT_PROMPT, "shakespeare"))
+    session = Session(gpt, load_tokenizer(None, gpt), DEFAULT_PROMPT, "shakespeare")
+    app = KvtuiApp(session, curve_store=CurveStore.of_user(None, "float64"))
     app.theme = theme
     async with app.run_test(size=size) as pilot:
         for key in keys:
             await pilot.press(key)
             await app.settled()
-        await pilot.pause()
+        await app.workers.wait_for_complete([w for w in app.workers if w.group == "curves"])
+        await pilot.pause(0.5)  # the chart is drawn last
         return app.export_screenshot(title="kvtui")
 
 

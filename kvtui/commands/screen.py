@@ -8,9 +8,12 @@ from kvtui.options import add_sampling
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--prompt", metavar="TEXT", help="what the screen's text begins with")
+    group = parser.add_argument_group("the screen's options")
+    group.add_argument("--prompt", dest="screen_prompt", metavar="TEXT", help="what the text begins with")
+    group.add_argument(
+        "--ascii", dest="screen_ascii", action="store_true", help="draw without block characters"
+    )
     add_sampling(parser)
-    parser.add_argument("--ascii", action="store_true", help="draw the screen without block characters")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--prompt",
-        default=argparse.SUPPRESS,  # it may stand before the command, as the screen's does
         metavar="TEXT",
         help=f"what the text begins with (default: {DEFAULT_PROMPT!r})",
     )

@@ -1,5 +1,6 @@
 """What the KV cache holds: a strip of keys and one of values for every layer, a place per position."""
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,7 @@ from textual.content import Content
 from textual.strip import Strip
 
 from kvtui.figures import binary_size, percent
-from kvtui.panels.panel import Panel, View
+from kvtui.panels.panel import Line, Panel, View, joined
 from kvtui.snapshot import CacheContent
 from kvtui.visual import BRIGHT, DIM, NAIVE, Look
 from model.limit import baked_positions
@@ -20,10 +21,13 @@ SCALE = 20  # cells behind it, for the range of the norms
 FACTS = 22  # and behind that, where there is room, for the figures
 KEYS, VALUES = "success", "secondary"  # colours of the theme
 SHADES = 24
+EMPTY, NEWEST = SHADES, SHADES + 1
 
 
 class CachePanel(Panel):
-    _heats: dict[int, Strip | None] = {}  # by line
+    def patience(self, view: View) -> float:
+        """Strips are what is dearest to send to a terminal. Past the limit, every cell of them changes."""
+        return (0.5 if view.snapshot.past_limit else 0.25) if view.running else 0
 
     def title(self, view: View) -> str:
         snapshot, dot = view.snapshot, view.look.dot
@@ -38,7 +42,7 @@ class CachePanel(Panel):
         more = "denser" if look.ascii else "stronger" if look.shades else "higher"
         return f"{more}: larger norm, each strip on its own scale"
 
-    def lines(self, view: View, width: int, height: int) -> list[Content]:
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         capacity = snapshot.model.block_size
         naive = snapshot.naive if view.naive_shown else None
@@ -51,56 +55,33 @@ class CachePanel(Panel):
         beside = width >= LABEL + layout.cells + SCALE + FACTS
         if not beside and height > 2 * snapshot.model.n_layer + len(below):
             below.append(Content(f" {look.dot} ").join(facts))
-        strips, heats = self._strips(content, layout, look, width)
-        if beside:
-            margin = LABEL + layout.cells + SCALE
-            strips = [
-                Content.assemble(line, " " * (margin - line.cell_length), facts[i])
-                if i < len(facts)
-                else line
-                for i, line in enumerate(strips)
-            ]
-        lines = _fitted(strips, height - len(below)) + below
-        heat_of = {id(line): heat for line, heat in zip(strips, heats, strict=True)}
-        self._heats = {y: heat_of[id(line)] for y, line in enumerate(lines) if id(line) in heat_of}
-        return lines
-
-    def render_line(self, y: int) -> Strip:
-        """A line as it is, with the heat in the place that was left for it.
-
-        Hundreds of cells, each with colours of its own, are made here at a fraction of what they would
-        cost as styled text.
-        """
-        line = super().render_line(y)
-        heat = self._heats.get(y)
-        if not heat:
-            return line
-        return Strip.join([line.crop(0, LABEL), heat, line.crop(LABEL + heat.cell_length)])
+        strips = self._strips(content, layout, look, width, facts if beside else [])
+        return [*_fitted(strips, height - len(below)), *below]
 
     def _strips(
-        self, content: CacheContent, layout: "StripLayout", look: Look, width: int
-    ) -> tuple[list[Content], list[Strip | None]]:
-        """A line for the keys of each layer and one for its values, with the range of their norms.
+        self, content: CacheContent, layout: "StripLayout", look: Look, width: int, facts: list[Content]
+    ) -> list[Line]:
+        """A line for the keys of each layer and one for its values: the range of their norms, and facts.
 
-        Where there are shades, the lines have room for them, and the shades come beside the lines.
+        Shades are made as colours at once: hundreds of styled cells would cost ten times as much as text.
         """
-        lines: list[Content] = []
-        heats: list[Strip | None] = []
+        lines: list[Line] = []
         for layer in range(content.keys.shape[0]):
             for letter, norms, colour in (
                 ("K", content.keys[layer], KEYS),
                 ("V", content.values[layer], VALUES),
             ):
                 label = f"layer {layer}" if letter == "K" else ""
-                scale = _scale(norms, letter, width - LABEL - layout.cells)
+                before = Content.styled(f"{label:8}{letter} ", DIM)
+                after = Content.styled(_scale(norms, letter, width - LABEL - layout.cells), DIM)
+                if len(lines) < len(facts):
+                    after = Content.assemble(after, " " * (SCALE - after.cell_length), facts[len(lines)])
                 if look.ascii or not look.shades:
-                    drawn, heat = layout.heights(norms, look, colour), None
+                    lines.append(before + layout.heights(norms, look, colour) + after)
                 else:
-                    drawn = Content(" " * layout.cells)
                     heat = layout.heat(norms, self._shades(colour))
-                lines.append(Content.assemble((f"{label:8}{letter} ", DIM), drawn, (scale, DIM)))
-                heats.append(heat)
-        return lines, heats
+                    lines.append(Strip.join([self.strip(before), heat, self.strip(after)]))
+        return lines
 
     def _shades(self, colour: str) -> "Shades":
         variables = self.app.theme_variables
@@ -108,31 +89,26 @@ class CachePanel(Panel):
 
 
 class Shades:
-    """Colours of a heat strip: for a norm between 0 and 1, for an empty place, for the newest entry."""
+    """The cells of a heat strip. A shade is a level from 0 on, or EMPTY, or NEWEST."""
 
-    def __init__(self, levels: list[Color], empty: Color, newest: Color) -> None:
-        self.levels, self.empty, self.newest = levels, empty, newest
+    def __init__(self, colours: list[Color]) -> None:
+        self._colours = [colour.rich_color for colour in colours]
+        self._cells: dict[tuple[int, int], Segment] = {}
 
     @classmethod
     @cache
     def between(cls, background: str, colour: str, foreground: str) -> "Shades":
         """The steps from a theme's background to one of its colours."""
         ground, full, text = map(Color.parse, (background, colour, foreground))
-        return cls(
-            [ground.blend(full, 0.18 + 0.82 * i / (SHADES - 1)) for i in range(SHADES)],
-            empty=ground.blend(text, 0.13),
-            newest=text,
-        )
+        levels = [ground.blend(full, 0.18 + 0.82 * i / (SHADES - 1)) for i in range(SHADES)]
+        return cls([*levels, ground.blend(text, 0.13), text])
 
-    def colour(self, level: float, newest: bool) -> Color:
-        if newest:
-            return self.newest
-        return self.empty if np.isnan(level) else self.levels[int(level * (len(self.levels) - 1))]
-
-
-@cache
-def _colours(foreground: Color, background: Color) -> RichStyle:
-    return RichStyle.from_color(foreground.rich_color, background.rich_color)
+    def cell(self, left: int, right: int) -> Segment:
+        """A cell whose halves have these shades. Each is made once."""
+        if (cell := self._cells.get((left, right))) is None:
+            style = RichStyle.from_color(self._colours[left], self._colours[right])
+            cell = self._cells[left, right] = Segment(" " if left == right else "▌", style)
+        return cell
 
 
 class StripLayout:
@@ -159,17 +135,13 @@ class StripLayout:
 
     def heat(self, norms: np.ndarray, shades: Shades) -> Strip:
         """Shades of the norms (stored,) of one layer's keys or values."""
-        levels, newest = self._binned(_relative(norms)), (len(norms) - 1) // self.per_bin
-        colours = [shades.colour(level, i == newest) for i, level in enumerate(levels)]
-        if self.cells_per_bin >= 1:
-            width = int(self.cells_per_bin)
-            segments = [Segment(" " * width, _colours(c, c)) for c in colours]
-        else:
-            colours += [shades.empty] * (len(colours) % 2)
-            segments = [
-                Segment("▌", _colours(*pair)) for pair in zip(colours[::2], colours[1::2], strict=True)
-            ]
-        return Strip(segments, self.cells).simplify()
+        binned = self._binned(_relative(norms))
+        numbers = np.where(np.isnan(binned), EMPTY, np.nan_to_num(binned) * (SHADES - 1)).astype(int)
+        numbers[(len(norms) - 1) // self.per_bin] = NEWEST
+        halves: list[int] = np.repeat(numbers, round(2 * self.cells_per_bin)).tolist()
+        halves += [EMPTY] * (len(halves) % 2)
+        cells = map(shades.cell, halves[::2], halves[1::2])
+        return Strip(cells, self.cells).simplify()
 
     def heights(self, norms: np.ndarray, look: Look, colour: str) -> Content:
         """The same as a bar for each bin, in one colour."""
@@ -180,7 +152,7 @@ class StripLayout:
             glyph = look.empty if np.isnan(level) else steps[int(level * (len(steps) - 1))]
             style = BRIGHT if i == newest else DIM if np.isnan(level) else f"${colour}"
             parts.append((glyph * max(1, int(self.cells_per_bin)), style))
-        return Content.assemble(*parts)
+        return joined(parts)
 
     def _binned(self, levels: np.ndarray) -> np.ndarray:
         """Mean level of each bin; NaN where a bin holds nothing."""
@@ -208,18 +180,17 @@ def _scale(norms: np.ndarray, letter: str, room: int) -> str:
     return text if len(text) <= room else ""
 
 
-def _fitted(strips: list[Content], room: int) -> list[Content]:
+def _fitted(strips: list[Line], room: int) -> list[Line]:
     """The strips with an empty line between layers, or without, or as many layers as there is room for."""
     layers = len(strips) // 2
     if room >= len(strips) + layers - 1:
-        return [
-            line for i in range(layers) for line in ([Content("")] * (i > 0) + strips[2 * i : 2 * i + 2])
-        ]
+        spaced = [line for i in range(0, len(strips), 2) for line in [Content(), *strips[i : i + 2]]]
+        return spaced[1:]
     if room >= len(strips):
         return strips
     shown = max(0, (room - 1) // 2)
     note = Content.styled(f"{layers - shown} more layers, in a larger window", DIM)
-    return strips[: 2 * shown] + [note][: max(0, room)]
+    return [*strips[: 2 * shown], note][: max(0, room)]
 
 
 def _ticks(capacity: int) -> list[int]:

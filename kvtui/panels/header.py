@@ -1,28 +1,32 @@
 """The top line: which model this is, and how it is run."""
 
+from collections.abc import Sequence
+
 from textual.content import Content
 
-from kvtui.panels.panel import View, ViewWidget, spread
+from kvtui.panels.panel import Line, View, ViewWidget, spread
 from kvtui.visual import CACHED, DIM, NAIVE, REAL, UNCACHED
 
 
 class HeaderLine(ViewWidget):
     DEFAULT_CSS = """
-    HeaderLine { height: 1; padding: 0 1; background: $panel; text-wrap: nowrap; text-overflow: ellipsis; }
+    HeaderLine { height: 1; padding: 0 1; background: $panel; }
     """
 
-    def lines(self, view: View, width: int, height: int) -> list[Content]:
+    def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
         model, look = view.snapshot.model, view.look
-        name = Content.assemble(("kvtui ", "bold"), (model.name, f"bold {REAL.style}"))
+        name = "".join(map(look.glyph, model.name))
+        heading = Content.assemble(("kvtui ", "bold"), (name, f"bold {REAL.style}"))
+        threads = f"{model.blas_threads or 'unknown'} BLAS thread" + "s" * (model.blas_threads != 1)
         facts = [
             f"{model.n_layer} layers x {model.n_head} heads",
             f"{model.block_size:,} positions",
             model.dtype,
-            "1 BLAS thread",
+            threads,
         ]
-        while facts and name.cell_length + 2 + len(dotted := f" {look.dot} ".join(facts)) > width:
+        while facts and heading.cell_length + 2 + len(dotted := f" {look.dot} ".join(facts)) > width:
             facts.pop()
-        left = Content.assemble(name, "  ", (dotted, DIM)) if facts else name
+        left = Content.assemble(heading, "  ", (dotted, DIM)) if facts else heading
         return [spread(left, _state(view), width)]
 
 

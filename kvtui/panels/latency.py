@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from kvtui.figures import milliseconds, times
-from kvtui.panels.panel import Panel, View, spread
+from kvtui.figures import milliseconds, percentile, times
+from kvtui.panels.panel import Line, Panel, View, fitting, joined, spread
 from kvtui.snapshot import Baseline, Snapshot, Step
 from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, UNCACHED, Look
 
@@ -18,62 +18,67 @@ class LatencyPanel(Panel):
     def subtitle(self, view: View) -> str:
         return f"the model's own work {view.look.dot} no warm-up"
 
-    def lines(self, view: View, width: int, height: int) -> list[Content]:
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         head = [_this_step(snapshot, look, width)]
         for idea, recomputed, kind in ((CACHED, False, "cached"), (UNCACHED, True, "recomputed")):
             if seconds := snapshot.step_seconds(recomputed):
-                head.append(_median_and_p95(look.mark(idea), idea.style, seconds, kind))
+                head.append(_median_and_p95(look.mark(idea), idea.style, seconds, kind, width))
         if view.naive_shown and snapshot.naive:
             seconds = list(snapshot.naive.step_seconds)
-            head.append(_median_and_p95(look.mark(NAIVE), NAIVE.style, seconds, "naive"))
-        head += _baseline(snapshot, look)
+            head.append(_median_and_p95(look.mark(NAIVE), NAIVE.style, seconds, "naive", width))
+        head += _baseline(snapshot, look, width)
         strip = _strip(snapshot.steps[-width:], look, max(1, min(6, height - len(head) - 1)))
         return head + strip
 
 
 def _this_step(snapshot: Snapshot, look: Look, width: int) -> Content:
     n = min(len(snapshot.prompt), snapshot.model.block_size)
-    prefill = Content.assemble(
-        ("prefill ", DIM), (milliseconds(snapshot.prefill_seconds), BRIGHT), (f" for {n:,}", DIM)
-    )
+    prefill = Content.assemble(("prefill ", DIM), (milliseconds(snapshot.prefill_seconds), BRIGHT))
+    with_count = Content.assemble(prefill, (f" for {n:,}", DIM))
     if not snapshot.steps:
-        return prefill
+        return with_count
     step = snapshot.steps[-1]
-    idea, what = (UNCACHED, "recomputed") if step.recomputed else (CACHED, "cached")
+    idea, what = (UNCACHED, "recomputed") if step.recomputed else (CACHED, "this step")
     this = Content.assemble(
         (f"{look.mark(idea)} {milliseconds(step.seconds):>8}", f"bold {idea.style}"),
-        (f" this step, {what}", DIM),
+        (f" {what}", DIM),
     )
-    return spread(this, prefill, width)
+    gap = width - this.cell_length - 2
+    return spread(this, fitting(gap, with_count, prefill), width)
 
 
-def _median_and_p95(mark: str, style: str, seconds: Sequence[float], kind: str) -> Content:
-    ordered = sorted(seconds)
-    p95 = ordered[min(len(ordered) - 1, int(0.95 * len(ordered)))]
-    return Content.assemble(
+def _median_and_p95(mark: str, style: str, seconds: Sequence[float], kind: str, width: int) -> Content:
+    figures = Content.assemble(
         (f"{mark} median ", style),
-        (milliseconds(statistics.median(ordered)), BRIGHT),
+        (milliseconds(statistics.median(seconds)), BRIGHT),
         ("  p95 ", DIM),
-        (milliseconds(p95), BRIGHT),
-        (f"  of {len(ordered):,} {kind}", DIM),
+        (milliseconds(percentile(seconds, 95)), BRIGHT),
+    )
+    return fitting(
+        width,
+        Content.assemble(figures, (f"  of {len(seconds):,} {kind}", DIM)),
+        Content.assemble(figures, (f"  {kind}", DIM)),
     )
 
 
-def _baseline(snapshot: Snapshot, look: Look) -> list[Content]:
+def _baseline(snapshot: Snapshot, look: Look, width: int) -> list[Content]:
     """The full pass: its time, how many usual cached steps that is, and how near its logits are."""
     baseline = snapshot.baseline
     if baseline is None:
-        return [Content.styled(f"{look.mark(UNCACHED)} without a cache: press u to measure it", DIM)]
+        hints = ("without a cache: press u to measure it", "uncached: press u")
+        return [fitting(width, *(Content.styled(f"{look.mark(UNCACHED)} {hint}", DIM) for hint in hints))]
     cached = snapshot.step_seconds(recomputed=False)
     ratio = f" {times(baseline.seconds / statistics.median(cached))}" if cached and min(cached) > 0 else ""
-    time = Content.assemble(
+    figures = Content.assemble(
         (f"{look.mark(UNCACHED)} {milliseconds(baseline.seconds):>8}", f"bold {UNCACHED.style}"),
         (ratio, BRIGHT),
-        (f" without a cache, {baseline.mode.value}", DIM),
     )
+    ways = (f" uncached, {baseline.mode.value}", " uncached")
+    time = fitting(width, *(Content.assemble(figures, (way, DIM)) for way in ways))
     if snapshot.past_limit:  # nothing to prove: it is the same computation
-        return [time, Content.styled("  past the limit the model itself does no less", DIM)]
+        notes = ("  past the limit the model itself does no less", "  the model itself does no less now")
+        return [time, fitting(width, *(Content.styled(note, DIM) for note in notes))]
     return [time, _exactness(baseline)]
 
 
@@ -104,7 +109,7 @@ def _strip(steps: Sequence[Step], look: Look, rows: int) -> list[Content]:
                 parts.append((" ", ""))
             else:
                 parts.append((ramp[min(len(ramp) - 1, max(0, int(filled * len(ramp))))], idea.style))
-        lines.append(Content.assemble(*parts))
+        lines.append(joined(parts))
     jump = next((i for i, step in enumerate(steps) if step.recomputed), None)
     if jump is None:
         count = "the last step" if len(steps) == 1 else f"the last {len(steps)} steps"

@@ -1,9 +1,12 @@
 """What the model expects next; past the limit, beside it, what the naive slide expects."""
 
+from collections.abc import Sequence
+
+from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from kvtui.figures import percent
-from kvtui.panels.panel import Panel, View, spread
+from kvtui.panels.panel import Line, Panel, View, joined, spread
 from kvtui.snapshot import Candidate, NaiveState
 from kvtui.visual import BRIGHT, DIM, NAIVE, REAL, Idea, Look
 
@@ -17,7 +20,7 @@ class NextCharacterPanel(Panel):
     def subtitle(self, view: View) -> str:
         return "same text for both" if view.naive_shown else "probabilities"
 
-    def lines(self, view: View, width: int, height: int) -> list[Content]:
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         if not view.naive_shown:
             return _column(snapshot.candidates, REAL, "real model", look, width, height)
@@ -37,18 +40,20 @@ def _column(
 ) -> list[Content]:
     """A heading, and the likeliest characters below it: mark of the choice, bar, per cent."""
     lines = [Content.styled(f"{look.mark(idea)} {name}", f"bold {idea.style}")]
-    bar_width = max(1, width - 12)
     shown = list(candidates[: rows - 1])
     if shown and not any(candidate.chosen for candidate in shown):  # drawn from further down
         shown[-1] = next(candidate for candidate in candidates if candidate.chosen)
-    for candidate in shown:
+    glyphs = [look.glyph(candidate.character) for candidate in shown]
+    glyph_width = max([2, *map(cell_len, glyphs)])
+    bar_width = max(1, width - 10 - glyph_width)
+    for candidate, glyph in zip(shown, glyphs, strict=True):
         mark = look.mark(idea) if candidate.chosen else " "
         share = percent(candidate.probability)
         bar = look.bar(candidate.probability, bar_width)
         lines.append(
             Content.assemble(
                 (f"{mark} ", idea.style),
-                (f"{look.glyph(candidate.character):2} ", BRIGHT if candidate.chosen else "$foreground"),
+                (set_cell_size(glyph, glyph_width + 1), BRIGHT if candidate.chosen else "$foreground"),
                 (f"{bar:<{bar_width}}", idea.style),
                 (f"{share:>6}", BRIGHT if candidate.chosen else DIM),
             )
@@ -100,7 +105,7 @@ def _history(naive: NaiveState, look: Look, width: int) -> Content:
     for comparison in naive.comparisons[-width:]:
         idea, mark = (REAL, look.agree) if comparison.agree else (NAIVE, look.differ)
         parts.append((mark, idea.style))
-    return Content.assemble(*parts)
+    return joined(parts)
 
 
 def _first_difference(view: View, naive: NaiveState, width: int) -> Content:

@@ -1,13 +1,23 @@
 """What all panels have in common: they are given a view, and draw it into the room that they have."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.cache import LRUCache
 from textual.content import Content
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.style import Style
 from textual.widget import Widget
 
 from kvtui.curves import Curves
 from kvtui.snapshot import Snapshot
 from kvtui.visual import Look
+
+Line = Content | Strip  # a styled text, or one whose colours are made already
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,22 +33,86 @@ class View:
 
 
 class ViewWidget(Widget):
-    """Draws a view, anew only when it is given another one."""
+    """Draws a view line by line, and repaints only the cells that differ from the view before.
 
+    That is what a step costs on the screen: most of it stays as it is.
+    """
+
+    ALLOW_SELECT = False
     view: View | None = None
 
+    def __init__(self, name: str | None = None) -> None:
+        super().__init__(id=name)
+        self._waiting: View | None = None
+        self._drawn: list[Strip] | None = None
+        # Turning styled text into strips is most of the work, and most lines stay as they were.
+        self._known: LRUCache[object, Strip] = LRUCache(200)
+
     def show(self, view: View) -> None:
-        if view != self.view:
-            self.view = view
-            self.refresh()
+        """Show a view: at once, or where there is time, the newest of several after a moment."""
+        seconds = self.patience(view) if self.view else 0
+        if seconds and not self._waiting:
+            self.set_timer(seconds, self._show_waiting)
+        self._waiting = view
+        if not seconds:
+            self._show_waiting()
 
-    def render(self) -> Content:
+    def patience(self, view: View) -> float:
+        """For how many seconds a view can wait for the next, to be drawn as one."""
+        return 0
+
+    def _show_waiting(self) -> None:
+        view, self._waiting = self._waiting, None
+        if view is None or view == self.view:
+            return
+        self.view = view
+        before = self._drawn
+        if before is None or not self.is_on_screen or len(before) != self.content_size.height:
+            self.redraw()
+            return
+        self._drawn = self._draw()
+        spans = map(changed, before, self._drawn)
+        if regions := [Region(x, y, width, 1) for y, (x, width) in enumerate(spans) if width]:
+            self.refresh(*regions)
+
+    def redraw(self) -> None:
+        """Draw everything anew."""
+        self._drawn = None
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        if self._drawn is None:
+            self._drawn = self._draw()
+        return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.content_size.width)
+
+    def on_resize(self) -> None:
+        self._drawn = None
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._drawn = None
+        self._known.clear()
+
+    def _draw(self) -> list[Strip]:
+        """As many lines as there is height, each as long as there is width."""
         width, height = self.content_size
-        if self.view is None or width < 1 or height < 1:
-            return Content("")
-        return Content("\n").join(self.lines(self.view, width, height)[:height])
+        lines = self.lines(self.view, width, height)[:height] if self.view and width and height else []
+        return [self.strip(line, width) for line in [*lines, *[Content()] * (height - len(lines))]]
 
-    def lines(self, view: View, width: int, height: int) -> list[Content]:
+    def strip(self, line: Line, width: int | None = None) -> Strip:
+        """A line in the colours of the widget; cut, with a sign of it, or filled up to a width."""
+        style = self.visual_style.rich_style
+        if isinstance(line, Strip):
+            return line if width is None else line.adjust_cell_length(width, style)
+        key = line.plain, tuple(line.spans), width
+        if (strip := self._known.get(key)) is None:
+            if width is not None:
+                line = cut(line, width, self.view.look.ellipsis if self.view else "")
+            strip = Strip(line.render_segments(self.visual_style), line.cell_length)
+            strip = self._known[key] = strip.adjust_cell_length(width or strip.cell_length, style)
+        return strip
+
+    def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
         """The content, in at most `height` lines of `width` cells."""
         raise NotImplementedError
 
@@ -46,29 +120,42 @@ class ViewWidget(Widget):
 class Panel(ViewWidget, can_focus=True):
     """A titled box. Subclasses say what is in it, for a view and a size."""
 
+    COMPONENT_CLASSES = {"panel--frame", "panel--title", "panel--note"}
     DEFAULT_CSS = """
     Panel {
-        border: round $foreground 25%;
-        border-title-color: $foreground;
-        border-title-style: bold;
-        border-subtitle-color: $foreground 60%;
-        padding: 0 1;
-        text-wrap: nowrap;
-        text-overflow: ellipsis;
-        &:focus { border: round $primary; }
+        & > .panel--frame { color: $foreground 25%; }
+        & > .panel--title { color: $foreground; text-style: bold; }
+        & > .panel--note { color: $foreground 60%; }
+        &:focus > .panel--frame { color: $primary; }
         &:ansi {
-            border: round ansi_bright_black;
-            border-subtitle-color: ansi_default;
-            &:focus { border: round ansi_blue; }
+            & > .panel--frame { color: ansi_bright_black; }
+            & > .panel--note { color: ansi_default; }
+            &:focus > .panel--frame { color: ansi_blue; }
         }
-        &.-ascii { border: ascii $foreground 40%; }
     }
     """
 
-    def show(self, view: View) -> None:
-        self.border_title = Content(self.title(view))
-        self.border_subtitle = Content(self.subtitle(view))
-        super().show(view)
+    framed = True
+
+    def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
+        if not self.framed:
+            return self.body(view, width, height)
+        if width < 6 or height < 3:
+            return []
+        look = view.look
+        frame, title, note = (
+            self.get_visual_style(f"panel--{part}") for part in ("frame", "title", "note")
+        )
+        upper_left, upper_right, lower_left, lower_right, across, down = look.frame
+        inner = [self.strip(line, width - 4) for line in self.body(view, width - 4, height - 2)]
+        inner += [self.strip(Content(), width - 4)] * (height - 2 - len(inner))
+        left, right = Segment(f"{down} ", frame.rich_style), Segment(f" {down}", frame.rich_style)
+        room = width - 6
+        heading = cut(Content.styled(self.title(view), title), room, look.ellipsis)
+        reading = cut(Content.styled(self.subtitle(view), note), room, look.ellipsis)
+        top = _edge(upper_left, upper_right, across, heading, False, width, frame)
+        bottom = _edge(lower_left, lower_right, across, reading, True, width, frame)
+        return [top, *(Strip([left, *strip, right], width) for strip in inner[: height - 2]), bottom]
 
     def title(self, view: View) -> str:
         """What the panel shows, and how much of it."""
@@ -78,8 +165,58 @@ class Panel(ViewWidget, can_focus=True):
         """How it is to be read."""
         return ""
 
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
+        """What is in the box, in at most `height` lines of `width` cells."""
+        raise NotImplementedError
+
+
+def _edge(
+    start: str, end: str, across: str, label: Content, at_end: bool, width: int, frame: Style
+) -> Content:
+    """The upper or lower edge of a box, a label near one of its ends."""
+    label = Content.assemble(" ", label, " ") if label else label
+    rest = across * (width - 3 - label.cell_length)
+    before, after = (rest, across) if at_end else (across, rest)
+    return Content.assemble((start + before, frame), label, (after + end, frame))
+
+
+def cut(line: Content, width: int, ellipsis: str) -> Content:
+    """A line in no more than so many cells; where it is longer, its end is a sign of that."""
+    if line.cell_length <= width:
+        return line
+    return Content.assemble(line.truncate(max(0, width - cell_len(ellipsis))), (ellipsis, "dim"))
+
+
+def fitting(width: int, *lines: Content) -> Content:
+    """The first of some ways to say it that fits; otherwise the last, which is the shortest."""
+    return next((line for line in lines if line.cell_length <= width), lines[-1])
+
 
 def spread(left: Content, right: Content, width: int) -> Content:
     """Left and right at the two ends of a line; the right part gives way where both do not fit."""
     gap = width - left.cell_length - right.cell_length
     return left if gap < 2 else Content.assemble(left, " " * gap, right)
+
+
+def changed(before: Strip, after: Strip) -> tuple[int, int]:
+    """The first cell in which two strips of equal length differ, and how many from it to the last."""
+    if before == after:
+        return 0, 0
+    pairs = zip(_cells(before), _cells(after), strict=True)
+    differing = [x for x, (old, new) in enumerate(pairs) if old != new]
+    return (differing[0], differing[-1] + 1 - differing[0]) if differing else (0, 0)
+
+
+def _cells(strip: Strip) -> list[tuple[str, object]]:
+    """What is in each cell; a wide character is in two, and has to be painted whole."""
+    cells: list[tuple[str, object]] = []
+    for text, style, _ in strip:
+        one_each = cell_len(text) == len(text)
+        cells += [(c, style) for c in text for _ in range(1 if one_each else cell_len(c))]
+    return cells
+
+
+def joined(parts: Iterable[tuple[str, str]]) -> Content:
+    """Styled pieces of text as one; neighbours of the same style need only one change of colours."""
+    runs = groupby(parts, key=lambda part: part[1])
+    return Content.assemble(*(("".join(text for text, _ in run), style) for style, run in runs))

@@ -1,21 +1,22 @@
 """One line in plain words: what the last step did."""
 
+from collections.abc import Sequence
 from statistics import median
 
 from textual.content import Content
 
 from kvtui.figures import milliseconds
-from kvtui.panels.panel import View, ViewWidget
+from kvtui.panels.panel import Line, View, ViewWidget
 from kvtui.snapshot import Snapshot
 
 
 class Sentence(ViewWidget):
     DEFAULT_CSS = """
-    Sentence { height: auto; min-height: 2; max-height: 3; padding: 0 2; color: $foreground; }
+    Sentence { height: 2; padding: 0 2; color: $foreground; }
     """
 
-    def render(self) -> Content:
-        return Content(sentence(self.view) if self.view else "")
+    def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
+        return Content(sentence(view)).wrap(width)
 
 
 def sentence(view: View) -> str:

@@ -1,5 +1,8 @@
 """Time per step against context length: cached and not, both axes logarithmic, drawn by plotext."""
 
+import asyncio
+from collections.abc import Sequence
+from importlib import import_module
 from statistics import median
 
 from textual.content import Content
@@ -7,7 +10,7 @@ from textual.content import Content
 from kvtui import chart
 from kvtui.chart import ESCAPE, Points, Series
 from kvtui.curves import KINDS
-from kvtui.panels.panel import Panel, View
+from kvtui.panels.panel import Line, Panel, View, joined
 from kvtui.snapshot import BaselineMode, Snapshot
 from kvtui.visual import CACHED, DIM, UNCACHED
 
@@ -23,22 +26,37 @@ CURVES = dict(zip((chart.CACHED, chart.BLOCKED, chart.ALL), KINDS, strict=True))
 
 
 class StepTimePanel(Panel):
+    _ready = False
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self.run_worker, self._prepare, group="chart")
+
+    async def _prepare(self) -> None:
+        """Import plotext behind the first picture, which would have to wait for it a third of a second."""
+        await asyncio.to_thread(import_module, "plotext")
+        self._ready = True
+        self.redraw()
+
+    def patience(self, view: View) -> float:
+        """A chart takes longer to draw than all other panels together."""
+        return 0.15
+
     def title(self, view: View) -> str:
         if view.measuring:
             return f"Time per step {view.look.dot} measuring {view.measuring:,}, m stops"
         return "Time per step"
 
     def subtitle(self, view: View) -> str:
-        return f"ms against characters seen {view.look.dot} both axes logarithmic"
+        return f"ms against characters seen {view.look.dot} log-log"
 
-    def lines(self, view: View, width: int, height: int) -> list[Content]:
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         series = {
             f"{look.mark(CACHED)} cached": Series(chart.CACHED, _cached(snapshot)),
             f"{look.mark(UNCACHED)} 128 rows": Series(
                 chart.BLOCKED, _uncached(snapshot, BaselineMode.BLOCKED)
             ),
-            f"{'@' if look.ascii else '◌'} all at once": Series(
+            f"{chart.mark(chart.ALL, look.ascii)} all at once": Series(
                 chart.ALL, _uncached(snapshot, BaselineMode.ALL)
             ),
         }
@@ -52,7 +70,7 @@ class StepTimePanel(Panel):
                 for name, s in series.items()
             ]
         )
-        if height < 5 or width < 20:
+        if height < 5 or width < 20 or not self._ready:
             return [legend]
         limit = snapshot.model.block_size
         curves = [Series(colour, view.curves.points(kind), curve=True) for colour, kind in CURVES.items()]
@@ -83,4 +101,4 @@ def _restyled(line: str) -> Content:
                 style = ""
         elif piece:
             parts.append((piece, style))
-    return Content.assemble(*parts)
+    return joined(parts)

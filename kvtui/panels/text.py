@@ -1,11 +1,13 @@
 """The text: what was given, what was written, and what the model can still see."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from rich.cells import cell_len
 from textual.content import Content
 
-from kvtui.panels.panel import Panel, View
+from kvtui.panels.panel import Line, Panel, View
+from kvtui.snapshot import Snapshot
 from kvtui.visual import DIM
 
 # Enough for any screen; a longer text is cut at its beginning before it is wrapped.
@@ -21,38 +23,30 @@ class TextPanel(Panel):
         seen = "all" if snapshot.visible == snapshot.length else f"the last {snapshot.visible}"
         return f"{snapshot.length:,} characters {view.look.dot} sees {seen}"
 
-    def lines(self, view: View, width: int, height: int) -> list[Content]:
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot = view.snapshot
         text = snapshot.prompt + snapshot.generated
+        # The newest character is shown as what it is: also a newline, or a blank.
+        text = _printable(text[:-1]) + view.look.glyph(text[-1])
         base = max(0, len(text) - TAIL)
         rows = wrapped(text[base:], width)[-height:]
-        return [self._line(view, text, base + start, base + end) for start, end in rows]
+        return [self._line(snapshot, text, base + start, base + end) for start, end in rows]
 
-    def _line(self, view: View, text: str, start: int, end: int) -> Content:
+    def _line(self, snapshot: Snapshot, text: str, start: int, end: int) -> Content:
         """One line, in stretches of one style: gone, prompt, generated, newest."""
-        snapshot = view.snapshot
-        newest = len(text) - 1
-        stops = sorted(
-            {
-                start,
-                end,
-                *(
-                    s
-                    for s in (len(text) - snapshot.visible, len(snapshot.prompt), newest)
-                    if start < s < end
-                ),
-            }
-        )
+        gone, prompt, newest = snapshot.length - snapshot.visible, len(snapshot.prompt), snapshot.length - 1
+        stops = sorted({start, end, *(stop for stop in (gone, prompt, newest) if start < stop < end)})
         parts: list[tuple[str, str]] = []
         for a, b in pairwise(stops):
-            if a == newest:
-                parts.append((view.look.glyph(text[a]), "reverse bold $foreground"))
-            elif a < len(text) - snapshot.visible:
-                parts.append((_printable(text[a:b]), f"strike {DIM}"))
-            elif a < len(snapshot.prompt):
-                parts.append((_printable(text[a:b]), "italic $primary"))
+            if a >= newest:
+                style = "reverse bold $foreground"
+            elif a < gone:
+                style = f"strike {DIM}"
+            elif a < prompt:
+                style = "italic $primary"
             else:
-                parts.append((_printable(text[a:b]), "$foreground"))
+                style = "$foreground"
+            parts.append((text[a:b].rstrip("\n"), style))
         return Content.assemble(*parts)
 
 
@@ -76,5 +70,5 @@ def wrapped(text: str, width: int) -> list[tuple[int, int]]:
 
 
 def _printable(text: str) -> str:
-    """Newlines end their line here already; other control characters must not reach the terminal."""
-    return "".join(c if c.isprintable() else "" if c == "\n" else "�" for c in text)
+    """Control characters must not reach the terminal; newlines end a line."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

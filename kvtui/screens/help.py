@@ -6,6 +6,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from kvtui.keys import KEYS
 from kvtui.visual import CACHED, NAIVE, REAL, UNCACHED, Look
 
 ABOUT = (
@@ -41,8 +42,9 @@ PANELS = (
         "The time of this step and of the usual one (the median; 95 of 100 take at most p95), the model's "
         "own work alone. Prefill is the prompt, taken in at once. Press u to compute every character "
         "without a cache too: 128 rows at a time, which is the fair comparison, or with the scores of all "
-        "pairs of characters at once, which needs more memory and differs on long texts. The logits, the "
-        "numbers behind the probabilities, must be the same, to rounding.",
+        "pairs of characters at once, which needs more memory. Up to 128 characters the two are one and "
+        "the same computation; the curves show where they part. The logits, the numbers behind the "
+        "probabilities, must be the same, to rounding.",
     ),
     (
         "Time per step",
@@ -52,20 +54,10 @@ PANELS = (
     ),
 )
 
-KEYS = (
-    ("space, right", "one step: the next character"),
-    ("b, left", "one step back, exactly"),
-    ("r", "run, and pause"),
-    ("l", "run to the limit of the model's positions"),
-    ("n", "the naive slide beside the real model, on and off"),
-    ("u", "the baseline: off, 128 rows at a time, all scores at once"),
-    ("m", "measure contexts up to 16,384, in the background; again to stop"),
-    ("p", "another prompt"),
-    ("v", "the next panels, where the window is small"),
-    ("tab", "focus the next panel"),
-    ("ctrl+p", "every action, and the themes"),
-    ("?", "this help"),
-    ("q, ctrl+q", "quit"),
+TEXTUAL_KEYS = (
+    ("tab", "Focus the next panel"),
+    ("ctrl+p", "Every action, and the themes"),
+    ("ctrl+q", "Quit"),
 )
 
 
@@ -108,7 +100,7 @@ class HelpScreen(ModalScreen[None]):
         parts: list[str | tuple[str, str]] = [ABOUT, "\n\n"]
         for title, text in sorted(PANELS, key=lambda panel: not (self._focused or "").startswith(panel[0])):
             parts += [(title, "bold $primary"), f"\n{text}\n\n"]
-        for key, what in KEYS:
+        for key, what in (*((key.all_shown, key.description) for key in KEYS), *TEXTUAL_KEYS):
             parts += [(f"{key:>13}", "bold $primary"), f"  {what}\n"]
         parts.append("\n")
         for idea, what in (

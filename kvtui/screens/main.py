@@ -11,7 +11,7 @@ from kvtui.panels.cache import CachePanel
 from kvtui.panels.header import HeaderLine
 from kvtui.panels.latency import LatencyPanel
 from kvtui.panels.next_character import NextCharacterPanel
-from kvtui.panels.panel import Panel, View, ViewWidget
+from kvtui.panels.panel import View, ViewWidget
 from kvtui.panels.sentence import Sentence
 from kvtui.panels.step_time import StepTimePanel
 from kvtui.panels.text import TextPanel
@@ -25,9 +25,8 @@ class MainScreen(Screen[None]):
 
     AUTO_FOCUS = ""
 
-    def __init__(self, in_ascii: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.in_ascii = in_ascii
         self.view: View | None = None
         self.layout_name = ""
         self.page = 0
@@ -35,18 +34,16 @@ class MainScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield HeaderLine()
         with Container(id="panels"):
-            yield TextPanel(id="text")
-            yield NextCharacterPanel(id="next")
-            yield CachePanel(id="cache")
-            yield LatencyPanel(id="latency")
-            yield StepTimePanel(id="step-time")
+            yield TextPanel("text")
+            yield NextCharacterPanel("next")
+            yield CachePanel("cache")
+            yield LatencyPanel("latency")
+            yield StepTimePanel("step-time")
         yield Static("The panels need a window of 60 x 15.", id="size-note")
         yield Sentence()
         yield KeyBar()
 
     def on_mount(self) -> None:
-        if self.in_ascii:
-            self.query(Panel).add_class("-ascii")
         if self.view:  # given before there were panels
             self.show(self.view)
 
@@ -71,6 +68,7 @@ class MainScreen(Screen[None]):
         for other in LAYOUTS:
             self.set_class(other == name, other)
         self._set_page_class()
+        self.query_one(TextPanel).framed = name != "-tiny"
         self.query_one(KeyBar).hide("v", hidden=LAYOUTS[name][2] == 1)
 
     def _set_page_class(self) -> None:

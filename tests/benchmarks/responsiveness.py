@@ -48,12 +48,19 @@ class Terminal:
         while self.read(quiet):
             pass
 
-    def key_to_paint(self, key: bytes) -> float:
-        """Seconds from a key to the first of what it paints."""
+    def key_to_paint(self, key: bytes, text: bytes = b"") -> float:
+        """Seconds from a key to the first of what it paints, or to the painting of a text."""
         begin = time.perf_counter()
         os.write(self.fd, key)
-        self.read(5)
+        seen = self.read(5)
+        while text not in seen:
+            seen += self.read(5)
         return time.perf_counter() - begin
+
+    def settle_for(self, seconds: float) -> None:
+        end = time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            self.read(left)
 
     def cpu_seconds(self) -> float:
         with open(f"/proc/{self.pid}/stat", encoding="ascii") as file:
@@ -81,6 +88,10 @@ def p95(values: list[float]) -> float:
     return sorted(values)[int(0.95 * len(values))]
 
 
+def tell(what: str, times: list[float]) -> None:
+    print(f"{what:22} {p95(times) * 1e3:7.1f} ms   p95; median {statistics.median(times) * 1e3:.1f}")
+
+
 def first_paint(rounds: int = 5) -> tuple[float, float]:
     """Medians for an empty app and for ours, in turns."""
     empty, ours = [], []
@@ -101,31 +112,35 @@ def first_paint(rounds: int = 5) -> tuple[float, float]:
 def main() -> None:
     empty, ours = first_paint()
     print(
-        f"first paint          {ours * 1e3:7.0f} ms   "
+        f"first paint            {ours * 1e3:7.0f} ms   "
         f"an empty app {empty * 1e3:.0f} ms, ratio {ours / empty:.2f}"
     )
     with terminal(OURS) as it:
         it.until(b"of 128 positions")
-        time.sleep(8)  # the curves, at first use
-        it.settle()
+        it.settle(3)  # the curves are measured, at first use
         times = []
         for _ in range(60):
             times.append(it.key_to_paint(b" "))
-            it.settle(0.05)
-        print(
-            f"key to paint, steps  {p95(times) * 1e3:7.1f} ms   "
-            f"p95; median {statistics.median(times) * 1e3:.1f}"
-        )
+            it.settle_for(0.4)
+        tell("key to paint, steps", times)
+        times = []
+        for _ in range(30):
+            it.key_to_paint(b"r", b"running")
+            it.settle_for(0.3)
+            times.append(it.key_to_paint(b"r", b"uncached"))
+            it.settle_for(0.2)
+        tell("key to paint, running", times)
+        it.settle(1)
         begin, cpu, written = time.perf_counter(), it.cpu_seconds(), 0
         while time.perf_counter() - begin < 10:
             written += len(it.read(0.5))
         share = (it.cpu_seconds() - cpu) / (time.perf_counter() - begin)
-        print(f"idle for 10 s        {share * 100:7.2f} %    of a core, {written} bytes written")
+        print(f"idle for 10 s          {share * 100:7.2f} %    of a core, {written} bytes written")
         os.write(it.fd, b"r")
         begin, written = time.perf_counter(), 0
         while time.perf_counter() - begin < 5:
             written += len(it.read(0.1))
-        print(f"running              {written / 5 / 1000:7.1f} kB/s to the terminal")
+        print(f"running                {written / 5 / 1000:7.1f} kB/s to the terminal")
 
 
 if __name__ == "__main__":

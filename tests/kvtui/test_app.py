@@ -41,8 +41,9 @@ async def press(app, pilot, *keys):
 def screen_text(app):
     """What the panels, the sentence and the key bar show, as plain text."""
     widgets = [*app.main.query(Panel), app.main.query_one(Sentence), app.main.query_one(KeyBar)]
-    lines = [f"{w.border_title} {w.border_subtitle} {w.render().plain}" for w in widgets if w.display]
-    return "\n".join(lines)
+    return "\n".join(
+        strip.text for w in widgets if w.display for strip in w.render_lines(w.outer_size.region)
+    )
 
 
 async def test_the_first_picture_has_live_figures(make_app):
@@ -296,13 +297,13 @@ def measuring_app(perturbed):
 async def test_curves_are_measured_at_first_use_while_keys_go_on_acting(measuring_app):
     app = measuring_app
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
+        await pilot.pause(0.3)
         assert f"measuring {QUICK_CONTEXTS[0]}, m stops" in screen_text(app)
         await press(app, pilot, "space")
         assert app.snapshot.length == 4
         app.curve_store.go_on.set()
         await app.workers.wait_for_complete([w for w in app.workers if w.group == "curves"])
-        await pilot.pause()
+        await pilot.pause(0.3)  # the chart is in no hurry
         assert app.curves.contexts == set(QUICK_CONTEXTS)
         assert app.curve_store.saved[-1] == app.curves
         assert "measuring" not in screen_text(app)

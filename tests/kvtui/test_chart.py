@@ -47,7 +47,12 @@ def test_drawing_twice_gives_the_same():
 def test_the_axes_are_logarithmic():
     """Equal ratios are equal distances: three points a factor of 4 and a factor of 10 apart."""
     points = [(2, 0.1), (8, 1.0), (32, 10.0)]
-    lines = [*map(without_colours, chart([Series(1, points)], 128, WIDTH, HEIGHT, in_ascii=True))]
+    lines = [
+        *map(
+            without_colours,
+            chart([Series(1, [point]) for point in points], 128, WIDTH, HEIGHT, in_ascii=True),
+        )
+    ]
     found = [(x, y) for y, line in enumerate(lines) for x, c in enumerate(line) if c == "*"]
     (x1, y1), (x2, y2), (x3, y3) = sorted(found)
     assert abs((x3 - x2) - (x2 - x1)) <= 1

@@ -93,6 +93,8 @@ def test_a_common_option_behind_the_command_wins(kvtui, model_dir):
     [
         (["nonsense"], "generate"),
         (["generate"], "PROMPT"),
+        (["--prompt", "abc", "generate", "abc"], "--prompt before a command"),
+        (["--ascii", "verify"], "--ascii before a command"),
         (["generate", "abc", "--nonsense"], "--nonsense"),
         (["generate", "abc", "--temp", "1"], "--temp"),
         (["generate", "abc", "-n", "-1"], "whole number from 0"),

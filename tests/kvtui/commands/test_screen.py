@@ -30,7 +30,7 @@ def test_on_a_terminal_the_screen_opens(kvtui, opened, monkeypatch):
     options = ["--model", "somewhere", "--dtype", "float32", "--prompt", "abc", "--seed", "5", "--ascii"]
     options += ["--temperature", "0.5", "--top-k", "3"]
     assert kvtui().status == kvtui(*options).status == 7
-    names = ("model", "dtype", "prompt", "seed", "ascii", "temperature", "top_k")
+    names = ("model", "dtype", "screen_prompt", "seed", "screen_ascii", "temperature", "top_k")
     assert [tuple(getattr(args, name) for name in names) for (args,) in opened] == [
         (None, "float64", None, None, False, 0.0, None),
         (Path("somewhere"), "float32", "abc", 5, True, 0.5, 3),

@@ -62,11 +62,6 @@ def test_people_get_a_row_for_each_step_and_a_summary(kvtui, slide, model_dir):
     assert f"first difference at {data['first_difference']}" in summary
 
 
-def test_the_prompt_may_stand_before_the_command(slide, kvtui, model_dir):
-    _, out, _ = kvtui("--prompt", "abc", "slide", "--json", "--model", model_dir)
-    assert json.loads(out) == slide()
-
-
 def test_a_model_that_does_not_know_the_default_prompt_begins_with_its_first_character(kvtui, model_dir):
     _, by_default, _ = kvtui("slide", "--json", "--model", model_dir)
     assert by_default == kvtui("slide", "--json", "--model", model_dir, "--prompt", "\n").out
