@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual.cache import LRUCache
 from textual.content import Content
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.style import Style
 from textual.widget import Widget
@@ -45,6 +45,7 @@ class ViewWidget(Widget):
         super().__init__(id=name)
         self._waiting: View | None = None
         self._drawn: list[Strip] | None = None
+        self._drawn_size = Size()
         # Turning styled text into strips is most of the work, and most lines stay as they were.
         self._known: LRUCache[object, Strip] = LRUCache(200)
 
@@ -67,7 +68,7 @@ class ViewWidget(Widget):
             return
         self.view = view
         before = self._drawn
-        if before is None or not self.is_on_screen or len(before) != self.content_size.height:
+        if before is None or not self.is_on_screen or self._drawn_size != self.content_size:
             self.redraw()
             return
         self._drawn = self._draw()
@@ -81,21 +82,18 @@ class ViewWidget(Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        if self._drawn is None:
+        if self._drawn is None or self._drawn_size != self.content_size:
             self._drawn = self._draw()
-        return self._drawn[y] if y < len(self._drawn) else Strip.blank(self.content_size.width)
-
-    def on_resize(self) -> None:
-        self._drawn = None
+        return self._drawn[y]
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._drawn = None
         self._known.clear()
+        self.redraw()
 
     def _draw(self) -> list[Strip]:
         """As many lines as there is height, each as long as there is width."""
-        width, height = self.content_size
+        self._drawn_size = width, height = self.content_size
         lines = self.lines(self.view, width, height)[:height] if self.view and width and height else []
         return [self.strip(line, width) for line in [*lines, *[Content()] * (height - len(lines))]]
 

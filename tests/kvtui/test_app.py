@@ -8,7 +8,7 @@ import pytest
 from kvtui.app import KvtuiApp
 from kvtui.curves import KINDS, LONG_CONTEXTS, QUICK_CONTEXTS, Curves
 from kvtui.keys import KeyBar
-from kvtui.panels.panel import Panel
+from kvtui.panels.panel import Panel, ViewWidget, changed
 from kvtui.panels.sentence import Sentence
 from kvtui.screens.help import HelpScreen
 from kvtui.screens.prompt import PromptArea, PromptScreen
@@ -44,6 +44,11 @@ def screen_text(app):
     return "\n".join(
         strip.text for w in widgets if w.display for strip in w.render_lines(w.outer_size.region)
     )
+
+
+def painted_lines(widget):
+    """Text and colours of every line, the ones that no change touched as they were painted last."""
+    return widget.render_lines(widget.outer_size.region)
 
 
 async def test_the_first_picture_has_live_figures(make_app):
@@ -210,7 +215,14 @@ async def test_any_keys_at_any_size_never_crash(make_app, theme, look):
             if choose.random() < 0.25:
                 await pilot.resize_terminal(choose.randint(1, 160), choose.randint(1, 50))
             await pilot.press(choose.choice(["space", "b", "n", "u", "l", "v", "tab", "left", "right"]))
-        await app.settled()
+            await pilot.pause()
+            for widget in app.main.query(ViewWidget):
+                if widget.is_on_screen:
+                    painted = painted_lines(widget)
+                    widget.redraw()
+                    fresh = painted_lines(widget)
+                    spans = [changed(*pair) for pair in zip(painted, fresh, strict=True)]
+                    assert spans == [(0, 0)] * len(spans), "what was left as it was is as it should be"
     assert app.return_code in (0, None)
 
 
@@ -226,9 +238,10 @@ async def test_nothing_is_drawn_while_nothing_changes(make_app, size, monkeypatc
     app = make_app()
     async with app.run_test(size=size) as pilot:
         await press(app, pilot, "space")
+        await pilot.pause(0.5)  # the chart is in no hurry
         drawn = []
         for widget in app.main.query(Panel):
-            monkeypatch.setattr(type(widget), "render", lambda self: drawn.append(self) or "")
+            monkeypatch.setattr(widget, "render_lines", lambda crop: drawn.append(crop) or [])
         await pilot.pause(0.2)
         assert drawn == []
 
