@@ -40,7 +40,8 @@ async def picture(size: tuple[int, int], theme: str, keys: list[str]) -> str:
         for key in keys:
             await pilot.press(key)
             await app.settled()
-        await app.workers.wait_for_complete([w for w in app.workers if w.group == "curves"])
+        while app.measuring:
+            await pilot.pause(0.5)
         await pilot.pause(0.5)  # the chart is drawn last
         return app.export_screenshot(title="kvtui")
 
