@@ -31,6 +31,7 @@ from kvtui.panels.panel import Panel, View
 from kvtui.prompts import default_prompt, encode_prompt
 from kvtui.screens.help import HelpScreen
 from kvtui.screens.main import MainScreen
+from kvtui.screens.memory import MemoryScreen
 from kvtui.screens.prompt import PromptScreen
 from kvtui.session import Session
 from kvtui.snapshot import Snapshot
@@ -269,6 +270,9 @@ class KvtuiApp(App[None]):
             return "A prompt needs at least one character."
         unknown = self.session.tokenizer.unknown(prompt)
         return f"The model does not know {' '.join(map(repr, unknown[:8]))}." if unknown else None
+
+    def action_memory(self) -> None:
+        self.push_screen(MemoryScreen(self.snapshot, self._themed_look()))
 
     def action_help(self) -> None:
         focused = self.focused

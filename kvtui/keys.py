@@ -38,6 +38,7 @@ KEYS = (
     Key("v", "view", "The next panels, where the window is small", "more panels", "more", important=True),
     Key("p", "prompt", "Another prompt", "prompt", "prompt"),
     Key("m", "measure", "Measure contexts up to 16,384 in the background, and stop", "measure", "meas."),
+    Key("c", "memory", "Memory: this run's cache, and a calculator for other models", "memory", "mem."),
     Key("question_mark,f1", "help", "Help", "help", "help", important=True),
     Key("q", "quit", "Quit", "quit", "quit", important=True),
 )

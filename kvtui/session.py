@@ -65,6 +65,7 @@ class Session:
             name,
             config.n_layer,
             config.n_head,
+            config.n_embd // config.n_head,
             config.block_size,
             str(gpt.dtype),
             gpt.nbytes,

@@ -13,6 +13,7 @@ class ModelFacts:
     name: str
     n_layer: int
     n_head: int
+    head_dim: int
     block_size: int
     dtype: str
     nbytes: int  # of the parameters

@@ -172,6 +172,16 @@ async def test_an_empty_prompt_is_refused_in_words(make_app):
         assert "at least one character" in app.screen.query_one("#note").render().plain
 
 
+async def test_c_opens_the_memory_view_and_arrows_change_it(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("c", "down", "right", "right", "down", "right")
+        assert (app.screen.choice.context, app.screen.choice.sequences) == (16384, 2)
+        assert "16,384" in app.screen.query_one("#calculator").render().plain
+        await pilot.press("escape")
+        assert app.screen is app.main
+
+
 async def test_help_explains_the_focused_panel_first(make_app):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
