@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
@@ -24,6 +24,7 @@ from kvtui.curves import (
     CurveStore,
 )
 from kvtui.engine_thread import EngineThread
+from kvtui.figures import milliseconds
 from kvtui.keys import KEYS
 from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
@@ -42,6 +43,8 @@ from model.sampling import make_sampler
 
 STEPS_PER_SECOND = 8.0  # while running
 SLICE = 0.03  # seconds of engine work between two pictures, where it goes as fast as it can
+
+Result = TypeVar("Result")
 
 # What a key asks of the session. It returns a word for the user, or nothing.
 Action = Callable[[Session], str | None]
@@ -75,6 +78,7 @@ class KvtuiApp(App[None]):
         self.naive_shown = False
         self.running = False
         self.to_limit = False
+        self.word: str | None = None
         self._engine = EngineThread()
         self._actions: asyncio.Queue[Action] = asyncio.Queue()
         self._wake = asyncio.Event()
@@ -110,14 +114,18 @@ class KvtuiApp(App[None]):
                 yield SystemCommand(
                     key.description, f"key: {key.shown}", partial(self.run_action, key.action)
                 )
-        yield from super().get_system_commands(screen)
+        for command in super().get_system_commands(screen):
+            if command.title in ("Theme", "Quit"):
+                yield command
 
     # Showing
 
     def _show(self) -> None:
         look = self._themed_look()
         self.main.show(
-            View(self.snapshot, self.naive_shown, self.running, look, self.curves, self.measuring)
+            View(
+                self.snapshot, self.naive_shown, self.running, look, self.curves, self.measuring, self.word
+            )
         )
 
     def _themed_look(self) -> Look:
@@ -164,14 +172,13 @@ class KvtuiApp(App[None]):
             return action(self.session), self.session.snapshot()
 
         try:
-            word, self.snapshot = await self._engine.call(act)
-        except Exception as error:  # whatever goes wrong in the engine, the program goes on
+            self.word, self.snapshot = await self._engine.call(act)
+            self._show()
+        except Exception as error:  # whatever goes wrong, in the engine or a panel, the program goes on
             self._stop()
             self.notify(f"{type(error).__name__}: {error}", severity="error", markup=False)
-            return
-        if word:
-            self.notify(word, markup=False)
-        self._show()
+            self.snapshot = await self._engine.call(self.session.snapshot)
+            self._show()
         painted = asyncio.Event()
         self.call_after_refresh(painted.set)
         await painted.wait()
@@ -188,7 +195,11 @@ class KvtuiApp(App[None]):
     # Actions
 
     def action_step(self) -> None:
-        self._submit(Session.step)
+        """One step; or what is going on, paused."""
+        if self.running or self.to_limit:
+            self._stop()
+        else:
+            self._submit(Session.step)
 
     def action_step_back(self) -> None:
         self._stop()
@@ -205,22 +216,19 @@ class KvtuiApp(App[None]):
         self._wake.set()
 
     def action_limit(self) -> None:
-        """Go on until the window is full; again, or any other way of stepping, stops it."""
+        """Go on until the window is full; again, or any other key that steps, stops it."""
         going_on = self.to_limit
         self._stop()
-        if self.snapshot.length >= self.snapshot.window_full_at:
-            self.notify("The window is full already; b goes back.")
-            return
         self.to_limit = not going_on
         self._idle.clear()
         self._wake.set()
 
     def action_naive(self) -> None:
-        self.naive_shown = not self.naive_shown
+        self.naive_shown, self.word = not self.naive_shown, None
         self._show()
 
     def action_baseline(self) -> None:
-        self._submit(lambda session: session.set_baseline(session.baseline_mode.next))
+        self._submit(next_baseline)
 
     def action_measure(self) -> None:
         """Measure the long contexts that are not known yet, or stop doing so."""
@@ -262,7 +270,7 @@ class KvtuiApp(App[None]):
                 self._submit(lambda session: session.begin(prompt))
 
         limit = self.snapshot.model.block_size
-        self.push_screen(PromptScreen(self.snapshot.prompt, self._objection, limit), begin)
+        self._open(PromptScreen(self.snapshot.prompt, self._objection, limit), begin)
 
     def _objection(self, prompt: str) -> str | None:
         """What is wrong with a prompt."""
@@ -272,12 +280,17 @@ class KvtuiApp(App[None]):
         return f"The model does not know {' '.join(map(repr, unknown[:8]))}." if unknown else None
 
     def action_memory(self) -> None:
-        self.push_screen(MemoryScreen(self.snapshot, self._themed_look()))
+        self._open(MemoryScreen(self.snapshot, self._themed_look()))
 
     def action_help(self) -> None:
         focused = self.focused
         title = focused.title(focused.view) if isinstance(focused, Panel) and focused.view else None
-        self.push_screen(HelpScreen(self.look, title))
+        self._open(HelpScreen(self.look, title))
+
+    def _open(self, screen: Screen[Result], then: Callable[[Result | None], None] | None = None) -> None:
+        """Show a dialog over the main screen."""
+        screen.set_class(self.look.ascii, "-ascii")
+        self.push_screen(screen, then)
 
     def _stop(self) -> None:
         """End running, and going to the limit."""
@@ -287,13 +300,25 @@ class KvtuiApp(App[None]):
             self._show()
 
 
-def toward_limit(session: Session) -> None:
+def next_baseline(session: Session) -> str:
+    session.set_baseline(session.baseline_mode.next)
+    baseline = session.snapshot().baseline
+    if baseline is None:
+        return "Baseline off."
+    return (
+        f"Baseline: every character without a cache too, {baseline.mode.value}. This one took "
+        f"{milliseconds(baseline.seconds)}, and its logits differ by {baseline.max_abs_diff:.0e}."
+    )
+
+
+def toward_limit(session: Session) -> str | None:
     """A slice of the way to the limit, so that the screen shows how the cache fills."""
+    if session.length >= session.window_full_at:
+        return "The window is full already; b goes back."
     end = time.perf_counter() + SLICE
-    while session.length < session.window_full_at:
+    while session.length < session.window_full_at and time.perf_counter() < end:
         session.step()
-        if time.perf_counter() >= end:
-            return
+    return None
 
 
 def run_screen(args: argparse.Namespace) -> int:

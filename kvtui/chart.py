@@ -5,9 +5,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kvtui import visual
+from kvtui.visual import Look
+
 CACHED, BLOCKED, ALL, FRAME = 1, 2, 3, 8  # the colour numbers of series, and of axes and labels
-MARKS = {CACHED: "●", BLOCKED: "○", ALL: "◌"}
-ASCII_MARKS = {CACHED: "*", BLOCKED: "o", ALL: "@"}
+IDEAS = {CACHED: visual.CACHED, BLOCKED: visual.UNCACHED, ALL: visual.ALL_AT_ONCE}
 ASCII_FRAME = str.maketrans("┌┐└┘├┤┬┴┼─│", "+++++++++-|")
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
 
@@ -28,6 +30,7 @@ def chart(
 
     Points that a logarithm cannot show (zero, infinite, NaN) are left out.
     """
+    look = Look(ascii=in_ascii)
     import plotext  # here, because it takes longer to import than all else together
 
     plotext.terminal.limit(False, False)  # a chart is as large as it is asked for, not as the terminal
@@ -41,7 +44,7 @@ def chart(
     figure.axes(pixel=grey)
     for axis, side, (low, high), ticks in (
         ("x", "lower", *_x_axis(shown, limit)),
-        ("y", "left", *_y_axis(shown)),
+        ("y", "left", *_y_axis(shown, height)),
     ):
         ruler = figure.ruler(axis, side)
         ruler.lim(low, high)
@@ -54,15 +57,10 @@ def chart(
         fine = plotext.marker("." if in_ascii else "braille", pixel=pixel)
         signal = figure.signal(xs, ys, marker=fine)
         figure.draw(signal.lines(True) if s.curve and len(xs) > 1 else signal)
-        end = plotext.marker(mark(s.colour, in_ascii), pixel=pixel)  # the last one says what it is
+        end = plotext.marker(look.mark(IDEAS[s.colour]), pixel=pixel)  # the last one says what it is
         figure.draw(figure.signal(xs[-1:], ys[-1:], marker=end))
     text = str(figure.build())
     return (text.translate(ASCII_FRAME) if in_ascii else text).splitlines()
-
-
-def mark(colour: int, in_ascii: bool) -> str:
-    """What stands at the end of a series."""
-    return (ASCII_MARKS if in_ascii else MARKS)[colour]
 
 
 def without_colours(line: str) -> str:
@@ -79,16 +77,17 @@ Axis = tuple[tuple[float, float], list[float]]  # its ends, as logarithms; and i
 def _x_axis(series: Sequence[Series], limit: int) -> Axis:
     """From the first point, or 8, to a little past the limit and the last point; ticks at powers of 4."""
     positions = [x for s in series for x, _ in s.points]
-    low = min([math.log10(8), *positions])
+    low = min([math.log10(8), math.log10(limit), *positions])
     high = max([math.log10(limit), *positions]) + 0.1
     ticks = [float(4**i) for i in range(12) if low <= math.log10(4**i) <= high]
     apart = [tick for tick in ticks if abs(math.log10(tick / limit)) > 0.25]
     return (low, high), sorted([*apart, float(limit)])
 
 
-def _y_axis(series: Sequence[Series]) -> Axis:
-    """Whole powers of ten around all points: at least two decades."""
+def _y_axis(series: Sequence[Series], height: int) -> Axis:
+    """Whole powers of ten around all points, at least two decades; ticks that have a row of their own."""
     values = [y for s in series for _, y in s.points] or [0.0]
     low, high = math.floor(min(values)), math.ceil(max(values))
     high = max(high, low + 2)
-    return (low, high), [10.0**i for i in range(low, high + 1)]
+    every = math.ceil((high - low) / max(1, height - 4))
+    return (low, high), [10.0**i for i in range(low, high + 1, every)]

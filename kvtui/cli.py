@@ -80,7 +80,8 @@ def _parse(argv: list[str]) -> argparse.Namespace:
             command.set_defaults(run=module.run)
             add_common(command)
     args = parser.parse_args(argv, argparse.Namespace(argv=argv, **COMMON_DEFAULTS, **SAMPLING_DEFAULTS))
-    given = [name for name, value in vars(args).items() if name.startswith("screen_") and value]
+    ours = {name: value for name, value in vars(args).items() if name.startswith("screen_")}
+    given = [name for name, value in ours.items() if value not in (None, False)]
     if given and args.run is not screen.run:
         name = given[0].replace("screen_", "--")
         raise CommandError(f"{name} before a command is the screen's; a command's options stand behind it")

@@ -45,18 +45,19 @@ class Curves:
 
 
 class CurveStore:
-    """Measures curves in a process of their own, and keeps them in a file.
+    """Measures curves in a process of their own, and keeps them in a file of a folder.
 
     They hold for one machine, one version of everything that computes, and one model.
     """
 
-    def __init__(self, path: Path, model_directory: Path | None, dtype: str) -> None:
-        self.path, self.model_directory, self.dtype = path, model_directory, dtype
+    def __init__(self, folder: Path, model_directory: Path | None, dtype: str) -> None:
+        self.model_directory, self.dtype = model_directory, dtype
         self.key = _key(model_directory, dtype)
+        self.path = folder / f"curves-{hashlib.sha256(self.key.encode()).hexdigest()[:16]}.json"
 
     @classmethod
     def of_user(cls, model_directory: Path | None, dtype: str) -> "CurveStore":
-        return cls(user_cache_path("kvtui") / "curves.json", model_directory, dtype)
+        return cls(user_cache_path("kvtui"), model_directory, dtype)
 
     def load(self) -> Curves:
         """What is kept for this machine and model: nothing where there is nothing, or nothing readable."""

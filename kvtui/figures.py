@@ -23,8 +23,15 @@ def binary_size(n: int) -> str:
 
 
 def percent(share: float) -> str:
-    """71 %, 0.4 %: whole numbers, and one decimal below one per cent."""
+    """71 %, 0.4 %, <0.1 %: whole numbers, and one decimal below one per cent."""
+    if 0 < share < 0.0005:
+        return "<0.1 %"
     return f"{share * 100:.1f} %" if 0 < share < 0.00995 else f"{share * 100:.0f} %"
+
+
+def count(n: int, noun: str) -> str:
+    """1 character, 1,024 characters."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def times(ratio: float) -> str:

@@ -15,8 +15,8 @@ class Key:
     names: str  # as Textual calls them, the usual one first
     action: str
     description: str
-    label: str = ""  # in the key bar; without one it is not there
-    short: str = ""  # where that has no room
+    label: str  # in the key bar
+    short: str  # where that has no room
     important: bool = False
 
     @property
@@ -64,7 +64,7 @@ class KeyBar(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        keys = [key for key in KEYS if key.label and key.shown not in self._hidden]
+        keys = [key for key in KEYS if key.shown not in self._hidden]
         shown, gap = fitting(keys, self.content_size.width)
         return Content(" " * gap).join([_clickable(key, label) for key, label in shown])
 

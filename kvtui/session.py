@@ -37,7 +37,7 @@ CANDIDATES = 10  # most likely characters in a snapshot
 WARM_UP_TOKENS, WARM_UP_STEPS = 128, 3
 PAUSE = 0.001  # seconds after which a step is rehearsed
 REHEARSALS, REHEARSAL_SECONDS = 100, 0.016  # at most
-LONGEST_REHEARSED = 0.004  # seconds: a longer step hardly notices
+LONGEST_REHEARSED, LONGEST_REHEARSED_PREFILL = 0.004, 0.2  # seconds: longer ones hardly notice
 
 
 class Session:
@@ -87,9 +87,13 @@ class Session:
         self._naive_seconds: list[float] = []
         self._busy_until = -math.inf
         self._went_back = False
-        begin = self.clock()
-        self._logits = self._real.start(tokens)
-        self._prefill_seconds = self.clock() - begin
+        for _ in range(2):  # the first time untimed: see _rehearse
+            begin = self.clock()
+            logits = self._real.start(tokens)
+            self._prefill_seconds = self.clock() - begin
+            if self._prefill_seconds > LONGEST_REHEARSED_PREFILL:
+                break
+        self._take(logits)
         self._measure_baseline()
 
     @property
@@ -104,27 +108,34 @@ class Session:
 
     def step(self) -> None:
         """Append the model's choice to the text, and take it in: whole, or where that fails not at all."""
-        before = self.length
+        before, baseline, went_back = self.length, self._baseline, self._went_back
         try:
             self._step()
         except BaseException:
             self._return_to(before)
+            self._baseline, self._went_back = baseline, went_back
             raise
 
     def _step(self) -> None:
         self._went_back = False
-        self._text.append(self.sampler(self._logits, self.length))
+        self._text.append(self._choice)
         recomputed = self.length > self.window_full_at
         if not recomputed:
             self._rehearse()
         begin = self.clock()
-        self._logits = self._real.step(self._text)
+        logits = self._real.step(self._text)
         seconds = self.clock() - begin
+        self._take(logits)
         self._steps.append(Step(self.length, seconds, recomputed, None))
         self._measure_baseline()
         if recomputed:
             self._step_naive()
         self._busy_until = self.clock()
+
+    def _take(self, logits: np.ndarray) -> None:
+        """What the model expects next, and what is chosen of it. Raises LogitsNotFinite."""
+        self._choice = self.sampler(logits, self.length)
+        self._logits = logits
 
     def _return_to(self, length: int) -> None:
         """After a step that broke off: drop what it left, and fill the caches again from the text."""
@@ -132,7 +143,7 @@ class Session:
         del self._steps[length - self._prompt_length :]
         past = max(0, length - self.window_full_at)
         del self._comparisons[past:], self._naive_seconds[past:]
-        self._logits = self._replay()
+        self._take(self._replay())
         if past:
             self._replay_naive()
 
@@ -147,7 +158,7 @@ class Session:
             self._comparisons.pop()
             self._naive_seconds.pop()
             self._rewind_naive()
-        self._logits = self._replay() if was_past_limit else self._trimmed()
+        self._take(self._replay() if was_past_limit else self._trimmed())
         self._measure_baseline()
         self._went_back = True
         return True
@@ -163,7 +174,7 @@ class Session:
             model=self.facts,
             prompt=text[: self._prompt_length],
             generated=text[self._prompt_length :],
-            candidates=self._candidates(self._logits, self.sampler(self._logits, self.length)),
+            candidates=self._candidates(self._logits, self._choice),
             cache=_content(self._real.cache),
             window_full_at=self.window_full_at,
             naive=self._naive_state(),

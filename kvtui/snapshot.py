@@ -119,7 +119,7 @@ class Snapshot:
     naive: NaiveState | None  # None until the text is longer than that
     went_back: bool  # the last action undid a step
     baseline_mode: BaselineMode
-    # Measured; everything above is a function of the model, the prompt and the number of steps.
+    # Measured:
     prefill_seconds: float
     baseline: Baseline | None  # of this step
     steps: tuple[Step, ...]

@@ -1,4 +1,4 @@
-"""The visual language: four ideas, each with one colour of the theme and one mark, everywhere."""
+"""The visual language: a few ideas, each with one colour of the theme and one mark, everywhere."""
 
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ class Idea:
 
 CACHED = Idea("●", "*", "$success")
 UNCACHED = Idea("○", "o", "$warning")
+ALL_AT_ONCE = Idea("◌", "@", "$accent")  # uncached as well, with all scores in memory
 REAL = Idea("◆", "#", "$primary")
 NAIVE = Idea("◇", "x", "$error")
 

@@ -14,6 +14,10 @@ class Decoder:
 
     The logits equal `GPT.forward`'s to rounding. The cache can be used by `GPT.forward`, `prefill`,
     `trim` and `reset` in between: the decoder keeps nothing of its own from step to step.
+
+    Softmax takes off the largest score lest an exponential overflow, or all of them vanish. Scores hardly
+    ever are that large, so here that is not done; the sums tell where it had to be, and then
+    `GPT.forward` takes the step.
     """
 
     def __init__(self, gpt: GPT, cache: KVCache) -> None:
@@ -27,7 +31,9 @@ class Decoder:
 
         self.stream, self.written, self.qkv = buffer(C), buffer(C), buffer(3 * C)
         self.scores = buffer(H * S)
-        self.maxima, self.sums = buffer(H, 1), buffer(H, 1)
+        self.sums = buffer(config.n_layer, H, 1)
+        # Of a smaller sum, terms that count would be too small for all of their digits.
+        self.least_sum = np.finfo(gpt.dtype).tiny / np.finfo(gpt.dtype).eps
         # What is multiplied by a matrix ends in a 1, for the bias in the matrix' last row.
         self.normed_1, self.mixed_1, self.hidden_1 = (
             np.ones(width + 1, dtype=gpt.dtype) for width in (C, C, config.mlp_width)
@@ -40,7 +46,7 @@ class Decoder:
         self.mixed_heads = self.mixed.reshape(H, D)
         self.mixed_rows = self.mixed_heads[:, None, :]
 
-    @np.errstate(over="ignore")  # in gelu, see there
+    @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # in gelu, see there; and below
     def step(self, token: int) -> np.ndarray:
         """Logits (V,) of one new token, which enters the cache. Errors as in `GPT.forward`."""
         gpt, cache, w = self.gpt, self.cache, self.weights
@@ -56,18 +62,16 @@ class Decoder:
         width, epsilon = gpt.config.n_embd, gpt.config.layer_norm_epsilon
 
         np.add(w.tokens[token], w.positions[at], out=x)
-        for layer, keys, values in zip(w.layers, cache.keys, cache.values, strict=True):
+        for layer, keys, values, sums in zip(w.layers, cache.keys, cache.values, self.sums, strict=True):
             np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
             self.normed_1.dot(layer.qkv, out=self.qkv)
             keys[:, at] = self.k
             values[:, at] = self.v
             np.matmul(keys[:, :stored], q, out=columns)  # (H, S, D) @ (H, D, 1)
-            np.maximum.reduce(scores, axis=1, keepdims=True, out=self.maxima)
-            scores -= self.maxima
-            np.exp(scores, out=scores)
-            np.add.reduce(scores, axis=1, keepdims=True, out=self.sums)
+            np.exp(scores, out=scores)  # the largest is not taken off first: see below
+            np.add.reduce(scores, axis=1, keepdims=True, out=sums)
             np.matmul(rows, values[:, :stored], out=self.mixed_rows)  # (H, 1, S) @ (H, S, D)
-            self.mixed_heads /= self.sums  # softmax's division, on D numbers instead of S
+            self.mixed_heads /= sums  # softmax's division, on D numbers instead of S
             self.mixed_1.dot(layer.attention_out, out=t)
             x += t
 
@@ -83,5 +87,7 @@ class Decoder:
             x += t
         np.multiply(x, 1 / math.sqrt(x.dot(x) / width + epsilon), out=n)
         logits = self.normed_1.dot(w.head)
+        if not (self.sums.min() > self.least_sum and math.isfinite(logits[0])):
+            return gpt.forward([token], cache)[-1]  # scores out of the exponential's range, such as 800
         cache.advance(1)
         return logits

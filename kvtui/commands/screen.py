@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.json:
         raise CommandError("--json needs a command, such as: kvtui generate PROMPT --json")
-    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise CommandError("the screen needs a terminal; without one there is: kvtui generate PROMPT")
     from kvtui.app import run_screen  # Textual is loaded here and nowhere else
 

@@ -1,5 +1,6 @@
 """What the KV cache holds: a strip of keys and one of values for every layer, a place per position."""
 
+import math
 from collections.abc import Sequence
 from functools import cache
 
@@ -10,7 +11,7 @@ from textual.color import Color
 from textual.content import Content
 from textual.strip import Strip
 
-from kvtui.figures import binary_size, percent
+from kvtui.figures import binary_size, count, percent
 from kvtui.panels.panel import Line, Panel, View, joined
 from kvtui.snapshot import CacheContent
 from kvtui.visual import BRIGHT, DIM, NAIVE, Look
@@ -18,7 +19,6 @@ from model.limit import baked_positions
 
 LABEL = 10  # cells in front of a strip: "layer 0 K "
 SCALE = 20  # cells behind it, for the range of the norms
-FACTS = 22  # and behind that, where there is room, for the figures
 KEYS, VALUES = "success", "secondary"  # colours of the theme
 SHADES = 24
 EMPTY, NEWEST = SHADES, SHADES + 1
@@ -28,6 +28,11 @@ class CachePanel(Panel):
     def patience(self, view: View) -> float:
         """Strips are what is dearest to send to a terminal. Past the limit, every cell of them changes."""
         return (0.5 if view.snapshot.past_limit else 0.25) if view.running else 0
+
+    def show(self, view: View) -> None:
+        super().show(view)
+        if self._waiting:
+            self._repaint()  # the figures in the title do not wait
 
     def title(self, view: View) -> str:
         snapshot, dot = view.snapshot, view.look.dot
@@ -48,12 +53,17 @@ class CachePanel(Panel):
         naive = snapshot.naive if view.naive_shown else None
         content = naive.cache if naive else snapshot.cache
         layout = StripLayout.fit(capacity, width - LABEL, look)
+        with_scale = StripLayout.fit(capacity, width - LABEL - SCALE, look)
+        if with_scale.per_bin == layout.per_bin:  # every position still has a place of its own
+            layout = with_scale
         below = [_row(layout, "position", [(tick, str(tick), DIM) for tick in _ticks(capacity)])]
         if naive:
             below.append(_baked(layout, naive.slides, capacity))
         facts = _facts(view)
-        beside = width >= LABEL + layout.cells + SCALE + FACTS
-        if not beside and height > 2 * snapshot.model.n_layer + len(below):
+        facts_width = max(fact.cell_length for fact in facts)
+        rows = 2 * snapshot.model.n_layer
+        beside = width >= LABEL + layout.cells + SCALE + facts_width and rows >= len(facts)
+        if not beside and height > rows + len(below):
             below.append(Content(f" {look.dot} ").join(facts))
         strips = self._strips(content, layout, look, width, facts if beside else [])
         return [*_fitted(strips, height - len(below)), *below]
@@ -117,7 +127,7 @@ class StripLayout:
     def __init__(self, capacity: int, per_bin: int, cells_per_bin: float) -> None:
         self.capacity, self.per_bin, self.cells_per_bin = capacity, per_bin, cells_per_bin
         self.bins = -(-capacity // per_bin)
-        self.cells = -int(-self.bins * cells_per_bin // 1)
+        self.cells = math.ceil(self.bins * cells_per_bin)
 
     @classmethod
     def fit(cls, capacity: int, width: int, look: Look) -> "StripLayout":
@@ -189,7 +199,7 @@ def _fitted(strips: list[Line], room: int) -> list[Line]:
     if room >= len(strips):
         return strips
     shown = max(0, (room - 1) // 2)
-    note = Content.styled(f"{layers - shown} more layers, in a larger window", DIM)
+    note = Content.styled(f"{count(layers - shown, 'more layer')}, in a larger window", DIM)
     return [*strips[: 2 * shown], note][: max(0, room)]
 
 

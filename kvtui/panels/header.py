@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from kvtui.figures import count
 from kvtui.panels.panel import Line, View, ViewWidget, spread
 from kvtui.visual import CACHED, DIM, NAIVE, REAL, UNCACHED
 
@@ -19,8 +20,8 @@ class HeaderLine(ViewWidget):
         heading = Content.assemble(("kvtui ", "bold"), (name, f"bold {REAL.style}"))
         threads = f"{model.blas_threads or 'unknown'} BLAS thread" + "s" * (model.blas_threads != 1)
         facts = [
-            f"{model.n_layer} layers x {model.n_head} heads",
-            f"{model.block_size:,} positions",
+            f"{count(model.n_layer, 'layer')} x {count(model.n_head, 'head')}",
+            count(model.block_size, "position"),
             model.dtype,
             threads,
         ]

@@ -7,8 +7,8 @@ from textual.content import Content
 
 from kvtui.figures import milliseconds, percentile, times
 from kvtui.panels.panel import Line, Panel, View, fitting, joined, spread
-from kvtui.snapshot import Baseline, Snapshot, Step
-from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, UNCACHED, Look
+from kvtui.snapshot import Baseline, BaselineMode, Snapshot, Step
+from kvtui.visual import ALL_AT_ONCE, BRIGHT, CACHED, DIM, NAIVE, UNCACHED, Look
 
 
 class LatencyPanel(Panel):
@@ -28,7 +28,7 @@ class LatencyPanel(Panel):
             seconds = list(snapshot.naive.step_seconds)
             head.append(_median_and_p95(look.mark(NAIVE), NAIVE.style, seconds, "naive", width))
         head += _baseline(snapshot, look, width)
-        strip = _strip(snapshot.steps[-width:], look, max(1, min(6, height - len(head) - 1)))
+        strip = _strip(snapshot.steps[-width:], look, width, max(1, min(6, height - len(head) - 1)))
         return head + strip
 
 
@@ -63,16 +63,17 @@ def _median_and_p95(mark: str, style: str, seconds: Sequence[float], kind: str, 
 
 
 def _baseline(snapshot: Snapshot, look: Look, width: int) -> list[Content]:
-    """The full pass: its time, how many usual cached steps that is, and how near its logits are."""
+    """The full pass: its time, how many times this step's that is, and how near its logits are."""
     baseline = snapshot.baseline
     if baseline is None:
         hints = ("without a cache: press u to measure it", "uncached: press u")
         return [fitting(width, *(Content.styled(f"{look.mark(UNCACHED)} {hint}", DIM) for hint in hints))]
-    cached = snapshot.step_seconds(recomputed=False)
-    ratio = f" {times(baseline.seconds / statistics.median(cached))}" if cached and min(cached) > 0 else ""
+    idea = ALL_AT_ONCE if baseline.mode is BaselineMode.ALL else UNCACHED
+    step = snapshot.steps[-1] if snapshot.steps else None
+    saved = step is not None and step.seconds > 0 and not step.recomputed
     figures = Content.assemble(
-        (f"{look.mark(UNCACHED)} {milliseconds(baseline.seconds):>8}", f"bold {UNCACHED.style}"),
-        (ratio, BRIGHT),
+        (f"{look.mark(idea)} {milliseconds(baseline.seconds):>8}", f"bold {idea.style}"),
+        (f" {times(baseline.seconds / step.seconds)}" if step and saved else "", BRIGHT),
     )
     ways = (f" uncached, {baseline.mode.value}", " uncached")
     time = fitting(width, *(Content.assemble(figures, (way, DIM)) for way in ways))
@@ -93,7 +94,7 @@ def _exactness(baseline: Baseline) -> Content:
     )
 
 
-def _strip(steps: Sequence[Step], look: Look, rows: int) -> list[Content]:
+def _strip(steps: Sequence[Step], look: Look, width: int, rows: int) -> list[Content]:
     """Bars of the latest steps, the newest last; on one linear scale, so that a jump is a jump."""
     if not steps:
         return []
@@ -115,15 +116,17 @@ def _strip(steps: Sequence[Step], look: Look, rows: int) -> list[Content]:
         count = "the last step" if len(steps) == 1 else f"the last {len(steps)} steps"
         lines.append(Content.styled(f"{count}, largest {milliseconds(largest)}", DIM))
     else:
-        lines.append(_pointer(jump, "recomputes the window", look, len(steps)))
+        lines.append(_pointer(jump, "recomputes the window", look, width))
     return lines
 
 
 def _pointer(column: int, note: str, look: Look, width: int) -> Content:
-    """An arrow to a column, with its note on the side that has room."""
+    """An arrow to a column, with its note on the side that has room; without it, where neither has."""
     arrow = "^" if look.ascii else "↑"
-    if column + 2 + len(note) <= max(width, len(note) + 2) or column < len(note) + 1:
+    if column + 2 + len(note) <= width:
         text = " " * column + f"{arrow} {note}"
-    else:
+    elif column >= len(note) + 1:
         text = " " * (column - len(note) - 1) + f"{note} {arrow}"
+    else:
+        text = " " * column + arrow
     return Content.styled(text, UNCACHED.style)

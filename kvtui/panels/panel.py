@@ -30,6 +30,7 @@ class View:
     look: Look
     curves: Curves
     measuring: int | None  # the context whose curve is being measured
+    word: str | None  # on what was asked last, in place of what the last step did
 
 
 class ViewWidget(Widget):
@@ -67,6 +68,10 @@ class ViewWidget(Widget):
         if view is None or view == self.view:
             return
         self.view = view
+        self._repaint()
+
+    def _repaint(self) -> None:
+        """Draw, and have painted what came out differently."""
         before = self._drawn
         if before is None or not self.is_on_screen or self._drawn_size != self.content_size:
             self.redraw()
@@ -149,7 +154,7 @@ class Panel(ViewWidget, can_focus=True):
         inner += [self.strip(Content(), width - 4)] * (height - 2 - len(inner))
         left, right = Segment(f"{down} ", frame.rich_style), Segment(f" {down}", frame.rich_style)
         room = width - 6
-        heading = cut(Content.styled(self.title(view), title), room, look.ellipsis)
+        heading = cut(Content.styled(self.title(self._waiting or view), title), room, look.ellipsis)
         reading = cut(Content.styled(self.subtitle(view), note), room, look.ellipsis)
         top = _edge(upper_left, upper_right, across, heading, False, width, frame)
         bottom = _edge(lower_left, lower_right, across, reading, True, width, frame)
@@ -197,21 +202,25 @@ def spread(left: Content, right: Content, width: int) -> Content:
 
 
 def changed(before: Strip, after: Strip) -> tuple[int, int]:
-    """The first cell in which two strips of equal length differ, and how many from it to the last."""
+    """The first cell in which two strips of equal length differ, and how many from it to the last.
+
+    All cells, where a character has not exactly one: what it takes can depend on its neighbours.
+    """
     if before == after:
         return 0, 0
+    if not (_one_cell_each(before.text) and _one_cell_each(after.text)):
+        return 0, after.cell_length
     pairs = zip(_cells(before), _cells(after), strict=True)
     differing = [x for x, (old, new) in enumerate(pairs) if old != new]
     return (differing[0], differing[-1] + 1 - differing[0]) if differing else (0, 0)
 
 
+def _one_cell_each(text: str) -> bool:
+    return text.isascii() or all(cell_len(character) == 1 for character in set(text))
+
+
 def _cells(strip: Strip) -> list[tuple[str, object]]:
-    """What is in each cell; a wide character is in two, and has to be painted whole."""
-    cells: list[tuple[str, object]] = []
-    for text, style, _ in strip:
-        one_each = cell_len(text) == len(text)
-        cells += [(c, style) for c in text for _ in range(1 if one_each else cell_len(c))]
-    return cells
+    return [(character, style) for text, style, _ in strip for character in text]
 
 
 def joined(parts: Iterable[tuple[str, str]]) -> Content:

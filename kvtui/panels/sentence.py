@@ -5,8 +5,8 @@ from statistics import median
 
 from textual.content import Content
 
-from kvtui.figures import milliseconds
-from kvtui.panels.panel import Line, View, ViewWidget
+from kvtui.figures import count, milliseconds
+from kvtui.panels.panel import Line, View, ViewWidget, cut
 from kvtui.snapshot import Snapshot
 
 
@@ -16,12 +16,18 @@ class Sentence(ViewWidget):
     """
 
     def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
-        return Content(sentence(view)).wrap(width)
+        wrapped = Content(sentence(view)).wrap(width)
+        if len(wrapped) > height:
+            rest = Content(" ").join(wrapped[height - 1 :])
+            wrapped = [*wrapped[: height - 1], cut(rest, width, view.look.ellipsis)]
+        return wrapped
 
 
 def sentence(view: View) -> str:
     """What the last action did to the cache, for someone who sees one for the first time."""
     snapshot = view.snapshot
+    if view.word:
+        return view.word
     if snapshot.went_back:
         return _back(snapshot)
     if not snapshot.steps:
@@ -40,13 +46,14 @@ def _back(snapshot: Snapshot) -> str:
         done = "the window was overwritten past the limit, so the cache was filled again, as it was"
     else:
         done = "the newest entry was trimmed from the cache, and no other had to change"
-    return f"Back to {snapshot.length:,} characters: {done}."
+    return f"Back to {count(snapshot.length, 'character')}: {done}."
 
 
 def _prefill(snapshot: Snapshot) -> str:
     layers, n = snapshot.model.n_layer, snapshot.cache.stored
-    text = f"Prefill: the prompt's {n} characters went through the model at once and left {n} keys and "
-    text += f"values in each of {layers} layers. Press space for the next character."
+    text = f"Prefill: the prompt's {count(n, 'character')} went through the model at once and left {n:,} "
+    text += f"{'key and value' if n == 1 else 'keys and values'} in each of {count(layers, 'layer')}. "
+    text += "Press space to step."
     if snapshot.length > n:
         return text.replace("prompt's", "prompt's last")
     return text
@@ -59,8 +66,8 @@ def _decode(snapshot: Snapshot) -> str:
             f"Character {n:,} took the last place: the cache is full, and the model has no position beyond "
         )
         return text + f"{n - 1:,}. From here on it recomputes the window at every step."
-    text = f"Character {n:,}: one position was computed. It read {n - 1:,} stored positions in each of "
-    return text + f"{layers} layers and wrote 1 key and 1 value."
+    text = f"Character {n:,}: one position was computed. It read {count(n - 1, 'stored position')} in each "
+    return text + f"of {count(layers, 'layer')} and wrote 1 key and 1 value."
 
 
 def _recompute(snapshot: Snapshot) -> str:

@@ -12,13 +12,13 @@ from kvtui.chart import ESCAPE, Points, Series
 from kvtui.curves import KINDS
 from kvtui.panels.panel import Line, Panel, View, joined
 from kvtui.snapshot import BaselineMode, Snapshot
-from kvtui.visual import CACHED, DIM, UNCACHED
+from kvtui.visual import ALL_AT_ONCE, CACHED, DIM, UNCACHED
 
 # The chart is painted with colour numbers; these are the styles of the theme that they stand for.
 COLOURS = {
     chart.CACHED: CACHED.style,
     chart.BLOCKED: UNCACHED.style,
-    chart.ALL: "$accent",
+    chart.ALL: ALL_AT_ONCE.style,
     chart.FRAME: DIM,
 }
 
@@ -51,18 +51,16 @@ class StepTimePanel(Panel):
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
+        blocked = _uncached(snapshot, BaselineMode.BLOCKED)
+        if recomputed := snapshot.step_seconds(recomputed=True):
+            blocked.append((snapshot.model.block_size, median(recomputed) * 1e3))
         series = {
             f"{look.mark(CACHED)} cached": Series(chart.CACHED, _cached(snapshot)),
-            f"{look.mark(UNCACHED)} 128 rows": Series(
-                chart.BLOCKED, _uncached(snapshot, BaselineMode.BLOCKED)
-            ),
-            f"{chart.mark(chart.ALL, look.ascii)} all at once": Series(
+            f"{look.mark(UNCACHED)} uncached, 128 rows": Series(chart.BLOCKED, blocked),
+            f"{look.mark(ALL_AT_ONCE)} all at once": Series(
                 chart.ALL, _uncached(snapshot, BaselineMode.ALL)
             ),
         }
-        if recomputed := snapshot.step_seconds(recomputed=True):
-            at_limit = (snapshot.model.block_size, median(recomputed) * 1e3)
-            series[f"{look.mark(UNCACHED)} recomputed"] = Series(chart.BLOCKED, [at_limit])
         measured = view.curves.rows
         legend = Content("  ").join(
             [
@@ -82,7 +80,7 @@ def _cached(snapshot: Snapshot) -> Points:
     return [(step.position, step.seconds * 1e3) for step in snapshot.steps if not step.recomputed]
 
 
-def _uncached(snapshot: Snapshot, mode: BaselineMode) -> Points:
+def _uncached(snapshot: Snapshot, mode: BaselineMode) -> list[tuple[float, float]]:
     limit = snapshot.model.block_size
     baselines = [(min(s.position, limit), s.baseline) for s in snapshot.steps if s.baseline]
     return [(position, b.seconds * 1e3) for position, b in baselines if b.mode is mode]

@@ -6,12 +6,12 @@ from itertools import pairwise
 from rich.cells import cell_len
 from textual.content import Content
 
+from kvtui.figures import count
 from kvtui.panels.panel import Line, Panel, View
 from kvtui.snapshot import Snapshot
 from kvtui.visual import DIM
 
-# Enough for any screen; a longer text is cut at its beginning before it is wrapped.
-TAIL = 20_000
+TAIL = 4096  # characters: where there is no newline for as long, a text is wrapped from anywhere
 
 
 class TextPanel(Panel):
@@ -20,15 +20,16 @@ class TextPanel(Panel):
 
     def subtitle(self, view: View) -> str:
         snapshot = view.snapshot
-        seen = "all" if snapshot.visible == snapshot.length else f"the last {snapshot.visible}"
-        return f"{snapshot.length:,} characters {view.look.dot} sees {seen}"
+        seen = "all" if snapshot.visible == snapshot.length else f"the last {snapshot.visible:,}"
+        return f"{count(snapshot.length, 'character')} {view.look.dot} sees {seen}"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot = view.snapshot
         text = snapshot.prompt + snapshot.generated
         # The newest character is shown as what it is: also a newline, or a blank.
         text = _printable(text[:-1]) + view.look.glyph(text[-1])
-        base = max(0, len(text) - TAIL)
+        start = max(0, len(text) - 2 * width * height)  # more than there is room for
+        base = max(text.rfind("\n", 0, start) + 1, start - TAIL)
         rows = wrapped(text[base:], width)[-height:]
         return [self._line(snapshot, text, base + start, base + end) for start, end in rows]
 
@@ -52,12 +53,13 @@ class TextPanel(Panel):
 
 def wrapped(text: str, width: int) -> list[tuple[int, int]]:
     """Where each line of a text begins and ends, broken at newlines and, if need be, after a space."""
+    # A character's width can depend on its neighbours: then the whole of a row is measured.
+    cells = (lambda start, end: end - start) if text.isascii() else (lambda a, b: cell_len(text[a:b]))
     rows = []
     start = 0
     while start < len(text):
-        end, cells = start, 0
-        while end < len(text) and text[end] != "\n" and cells + cell_len(text[end]) <= width:
-            cells += cell_len(text[end])
+        end = start
+        while end < len(text) and text[end] != "\n" and cells(start, end + 1) <= width:
             end += 1
         if end < len(text) and text[end] == "\n":
             end += 1

@@ -3,6 +3,7 @@
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.events import Resize
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Static
 
@@ -44,6 +45,7 @@ class MainScreen(Screen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
+        self._lay_out_for(self.app.size)  # the first picture comes before the first resize
         if self.view:  # given before there were panels
             self.show(self.view)
 
@@ -53,7 +55,10 @@ class MainScreen(Screen[None]):
             widget.show(view)
 
     def on_resize(self, event: Resize) -> None:
-        width, height = event.size
+        self._lay_out_for(event.size)
+
+    def _lay_out_for(self, size: Size) -> None:
+        width, height = size
         fitting = (name for name, (w, h, _) in LAYOUTS.items() if width >= w and height >= h)
         self._lay_out(next(fitting))
 

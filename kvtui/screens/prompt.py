@@ -10,6 +10,8 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
+from kvtui.figures import count
+
 
 class PromptScreen(ModalScreen[str | None]):
     """Asks for a prompt, and returns it, or None where it was left as it is."""
@@ -40,14 +42,15 @@ class PromptScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         box = Vertical()
         box.border_title = "Prompt"
-        box.border_subtitle = "enter begins · ctrl+j new line · escape leaves"
+        box.border_subtitle = "enter begins | ctrl+j new line | escape leaves"
         with box:
             yield PromptArea(self._prompt, soft_wrap=True, show_line_numbers=False)
             yield Static(classes="note", id="note", markup=False)
 
     def on_mount(self) -> None:
         area = self.query_one(PromptArea)
-        area.move_cursor(area.document.end)
+        self._as_shown = area.text  # where a form feed, for one, has become a newline
+        area.select_all()  # so that what is typed takes its place
         self._describe()
 
     def on_text_area_changed(self) -> None:
@@ -55,8 +58,12 @@ class PromptScreen(ModalScreen[str | None]):
 
     def _accept(self) -> None:
         text = self.query_one(PromptArea).text
+        if text == self._as_shown:
+            text = self._prompt
         if self._objection(text) is None:
             self.dismiss(text)
+        else:
+            self.app.bell()
 
     def on_prompt_screen_begin(self) -> None:
         self._accept()
@@ -68,10 +75,10 @@ class PromptScreen(ModalScreen[str | None]):
         text = self.query_one(PromptArea).text
         note = self.query_one("#note", Static)
         objection = self._objection(text)
-        count = f"{len(text):,} characters"
+        length = count(len(text), "character")
         if len(text) > self._limit:
-            count += f"; the model sees the last {self._limit}"
-        note.update(Content(f"{count}. {objection or ''}"))
+            length += f"; the model sees the last {self._limit}"
+        note.update(Content(f"{length}. {objection or ''}"))
         note.set_class(objection is not None, "wrong")
 
 

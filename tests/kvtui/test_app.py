@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from kvtui.session import Session
 from kvtui.snapshot import BaselineMode
 from kvtui.visual import Look
 from model import GPTConfig
+from model.sampling import LogitsNotFinite, make_sampler
 from model.tokenizer import CharTokenizer
 
 CONFIG = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=12, vocab_size=11)
@@ -93,7 +95,7 @@ async def test_back_at_the_prompt_says_so_and_changes_nothing(make_app):
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "b")
         assert app.snapshot.length == 3
-        assert "no step to undo" in next(n.message for n in app._notifications)
+        assert "no step to undo" in screen_text(app)
 
 
 async def test_l_fills_the_window_and_stops(make_app):
@@ -236,6 +238,55 @@ async def test_any_keys_at_any_size_never_crash(make_app, theme, look):
     assert app.return_code in (0, None)
 
 
+@pytest.mark.parametrize("characters", ["ab☁\ufe0f", "e\u0301\u0300a", "निक्षab", "日本語\n\t\x00"])
+async def test_characters_of_any_width_leave_nothing_stale(perturbed, characters):
+    config = replace(CONFIG, vocab_size=len(characters))
+    tokenizer = CharTokenizer(characters)
+    app = KvtuiApp(Session(perturbed(config), tokenizer, characters[:2], sampler=make_sampler(5.0)))
+    async with app.run_test(size=(100, 34)) as pilot:
+        for _ in range(25):
+            await press(app, pilot, "space")
+            for widget in app.main.query(ViewWidget):
+                painted = painted_lines(widget)
+                widget.redraw()
+                fresh = painted_lines(widget)
+                assert [list(s.simplify()) for s in painted] == [list(s.simplify()) for s in fresh]
+
+
+async def test_where_a_step_cannot_be_taken_the_screen_is_where_the_session_is(make_app):
+    app = make_app()
+    sampler = app.session.sampler
+
+    def fail_at_nine(logits, position):
+        if position >= 9:
+            raise LogitsNotFinite("overflow")
+        return sampler(logits, position)
+
+    app.session.sampler = fail_at_nine
+    async with app.run_test(size=(120, 40)) as pilot:
+        for keys in (["l"], ["space"], ["b", "space", "space"]):
+            await press(app, pilot, *keys)
+            assert app.snapshot == app.session.snapshot()
+            assert app.snapshot.length == 8
+        assert "overflow" in [n.message for n in app._notifications][-1]
+
+
+async def test_two_steps_back_and_to_the_limit_in_one_breath(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l", "space")
+        await pilot.press("b", "b", "l")
+        await app.settled()
+        assert app.snapshot.length == CONFIG.block_size
+
+
+async def test_at_the_limit_l_says_so(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l", "l")
+        assert "full already" in screen_text(app)
+
+
 async def test_in_ascii_everything_is_ascii(make_app):
     app = make_app(look=Look(ascii=True))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -342,13 +393,14 @@ async def test_m_stops_a_measurement_and_begins_with_long_contexts(measuring_app
         assert app.measuring == LONG_CONTEXTS[0]
 
 
-@pytest.mark.parametrize("key", ["b", "r", "l"])
+@pytest.mark.parametrize("key", ["b", "r", "l", "space"])
 async def test_the_way_to_the_limit_can_be_stopped(make_app, monkeypatch, key):
     monkeypatch.setattr("kvtui.app.SLICE", 0.0)  # a picture after every step
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         app.action_limit()
-        {"b": app.action_step_back, "r": app.action_run, "l": app.action_limit}[key]()
+        stops = {"b": app.action_step_back, "r": app.action_run, "l": app.action_limit}
+        stops.get(key, app.action_step)()
         await app.settled()
         stopped_at = app.snapshot.length
         assert stopped_at < CONFIG.block_size

@@ -17,7 +17,7 @@ def row(context, ms=1.0, uncached=True):
 
 @pytest.fixture
 def store(tmp_path):
-    return CurveStore(tmp_path / "kvtui" / "curves.json", None, "float64")
+    return CurveStore(tmp_path / "kvtui", None, "float64")
 
 
 def test_a_curve_is_sorted_and_leaves_out_what_was_not_measured():
@@ -33,26 +33,29 @@ def test_a_new_row_takes_the_place_of_an_older_one():
 
 def test_what_is_kept_is_there_at_the_next_start(store):
     store.save(Curves((row(16),)))
-    again = CurveStore(store.path, None, "float64")
+    again = CurveStore(store.path.parent, None, "float64")
     assert again.load() == Curves((row(16),))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda path: CurveStore(path, None, "float32"),
-        lambda path: CurveStore(path, path.parent, "float64"),
+        lambda folder: CurveStore(folder, None, "float32"),
+        lambda folder: CurveStore(folder, folder, "float64"),
     ],
 )
 def test_curves_of_another_model_or_type_do_not_hold(store, change):
     store.save(Curves((row(16),)))
-    assert change(store.path).load() == Curves()
+    other = change(store.path.parent)
+    assert other.load() == Curves()
+    other.save(Curves((row(64),)))
+    assert store.load() == Curves((row(16),)), "and each has a file of its own"
 
 
 def test_curves_of_another_version_or_machine_do_not_hold(store, monkeypatch):
     store.save(Curves((row(16),)))
     monkeypatch.setattr(curves, "__version__", "another")
-    assert CurveStore(store.path, None, "float64").load() == Curves()
+    assert CurveStore(store.path.parent, None, "float64").load() == Curves()
 
 
 @pytest.mark.parametrize(

@@ -206,6 +206,29 @@ def test_float32_is_never_promoted(gpt32, text_of, cache_with):
     assert {array.dtype for array in arrays} == {np.dtype("float32")}
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("score", [-2000, -740, -100, -60, 60, 100, 740, 2000])
+def test_scores_of_any_size_are_taken(gpt, score, dtype, text_of, cache_with, assert_close):
+    """A constant in every key and query adds the same to all scores: to softmax no difference at all."""
+    parameters = dict(gpt.parameters)
+    width, head_dim = gpt.config.n_embd, gpt.config.head_dim
+    size = (abs(score) / np.sqrt(head_dim)) ** 0.5
+    for layer in range(gpt.config.n_layer):
+        bias = parameters[f"h.{layer}.attn.c_attn.bias"].copy()
+        bias[:width] = size
+        bias[width : 2 * width] = np.sign(score) * size
+        parameters[f"h.{layer}.attn.c_attn.bias"] = bias
+    parameters = {name: p.astype(dtype) for name, p in parameters.items()}
+    model = GPT(gpt.config, parameters)
+    text = text_of(gpt.config, 9)
+    decoder = Decoder(model, cache_with(model))
+    stepped = np.stack([decoder.step(token) for token in text])
+    assert decoder.cache.offset == 9
+    assert_close(
+        stepped, model.forward(text, cache_with(model)), {"float64": 1e-12, "float32": 1e-3}[dtype]
+    )
+
+
 @pytest.mark.parametrize("layer", ["attn.c_attn", "mlp.c_fc"])
 def test_huge_numbers_within_do_not_overflow(odd_gpt, layer, text_of, cache_with):
     parameters = {n: p * 1e3 if layer in n else p for n, p in odd_gpt.parameters.items()}

@@ -16,16 +16,16 @@ def opened(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize("piped", [["stdin"], ["stdout"], ["stdin", "stdout"]])
+@pytest.mark.parametrize("piped", [["stdin"], ["stdout"], ["stderr"], ["stdin", "stdout"]])
 def test_without_a_terminal_the_headless_command_is_named(refused, opened, monkeypatch, piped):
-    for name in ("stdin", "stdout"):
+    for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(getattr(sys, name), "isatty", lambda name=name: name not in piped)
     assert "kvtui generate" in refused()
     assert opened == []
 
 
 def test_on_a_terminal_the_screen_opens(kvtui, opened, monkeypatch):
-    for stream in (sys.stdin, sys.stdout):
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     options = ["--model", "somewhere", "--dtype", "float32", "--prompt", "abc", "--seed", "5", "--ascii"]
     options += ["--temperature", "0.5", "--top-k", "3"]

@@ -23,9 +23,11 @@ def strip(*parts):
         ([("abc", RED)], [("abc", BLUE)], (0, 3)),
         ([("abc", RED)], [("a", RED), ("b", BLUE), ("c", RED)], (1, 1)),
         ([("abcdef", RED)], [("aXcdYf", RED)], (1, 4)),
-        ([("日本x", RED)], [("日本y", RED)], (4, 1)),
-        ([("日本x", RED)], [("日中x", RED)], (2, 2)),
+        ([("日本x", RED)], [("日本y", RED)], (0, 5)),
         ([("日x", RED)], [("axy", RED)], (0, 3)),
+        ([("e   ", RED)], [("e\u0301   ", RED)], (0, 4)),
+        ([("一\u0301x ", RED)], [("一\u0301y ", RED)], (0, 4)),
+        ([("☁  ", RED)], [("☁\ufe0f ", RED)], (0, 3)),
     ],
 )
 def test_the_cells_that_differ(before, after, span):

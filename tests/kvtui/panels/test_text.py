@@ -1,6 +1,7 @@
 """The text is wrapped whole, and fits."""
 
 import pytest
+from rich.cells import cell_len
 
 from kvtui.panels.text import wrapped
 
@@ -36,3 +37,10 @@ def test_a_word_longer_than_a_line_is_cut():
 
 def test_wide_characters_take_two_cells():
     assert wrapped("日本語", 4) == [(0, 2), (2, 3)]
+
+
+def test_what_belongs_to_one_sign_is_measured_as_one():
+    text = "☁\ufe0f" * 6
+    rows = wrapped(text, 4)
+    assert all(cell_len(text[a:b]) <= 4 for a, b in rows)
+    assert "".join(text[a:b] for a, b in rows) == text
