@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -95,6 +96,8 @@ class KvtuiApp(App[None]):
         self.run_worker(self._drive(), group="engine")
         if not self.is_headless:
             self._exit_on_signals()
+            # What is there now stays. To look through all of it for garbage would stop a run for 0.1 s.
+            self.set_timer(1, gc.freeze)
         if self.curve_store and not self.curves.rows:
             self._begin_measuring(QUICK_CONTEXTS, QUICK_SECONDS)
 
