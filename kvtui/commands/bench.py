@@ -3,11 +3,11 @@
 import argparse
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from kvtui.figures import binary_size, milliseconds, times
+from kvtui.figures import binary_size, count, milliseconds, times
 from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import Machine, blas_threads
 from kvtui.options import add_common, real, whole
@@ -61,10 +61,10 @@ def _add_steps(parser: argparse.ArgumentParser) -> None:
 
 
 def run_steps(args: argparse.Namespace, gpt: GPT) -> int:
-    table = Table("context", "cached", "128 rows", "all at once", "speed-up", "counted", "weights")
+    table = Table("context", "cached", "128 rows", "all at once", "speed-up", "counted", "weights", "runs")
     show = _writer(args)
     show(
-        _method(gpt, "best to median of each figure's runs; speed-up over 128 rows, by medians")
+        _method(gpt, "best to median; speed-up over 128 rows, by medians; runs of the cached step")
         + table.head()
     )
     rows: list[steps.StepRow] = []
@@ -81,6 +81,7 @@ def run_steps(args: argparse.Namespace, gpt: GPT) -> int:
                     times(row.speedup) if row.speedup else "-",
                     times(row.multiply_add_ratio),
                     "random" if row.random_weights else "trained",
+                    f"{row.cached.runs:,}",
                 ]
             )
         )
@@ -155,6 +156,12 @@ def run_memory(args: argparse.Namespace, gpt: GPT) -> int:
                 ]
             )
         )
+    if rows:
+        for what, predicted in (
+            ("128 rows", rows[-1].uncached_blocked_peak),
+            ("all at once", rows[-1].uncached_all_peak),
+        ):
+            show(f"{what} at {rows[-1].context:,}, predicted: {_terms(predicted.terms)}\n")
     long = memory.long_prefill(gpt)
     for peak in long:
         measured = (
@@ -162,10 +169,9 @@ def run_memory(args: argparse.Namespace, gpt: GPT) -> int:
             if peak.measured is None
             else f"measured {binary_size(peak.measured)}"
         )
-        terms = ", ".join(f"{name} {binary_size(n)}" for name, n in peak.terms.items())
         show(
             f"prefill of {peak.context:,} tokens, {peak.step_size:,} at a time: "
-            f"predicted {binary_size(peak.predicted)} ({terms}), {measured}\n"
+            f"predicted {binary_size(peak.predicted)} ({_terms(peak.terms)}), {measured}\n"
         )
     return _finish(
         args,
@@ -175,6 +181,10 @@ def run_memory(args: argparse.Namespace, gpt: GPT) -> int:
         crossover_tokens=crossover,
         prefill=[asdict(peak) | {"predicted": peak.predicted} for peak in long],
     )
+
+
+def _terms(terms: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {binary_size(n)}" for name, n in terms.items())
 
 
 def _memory_entry(row: memory.MemoryRow) -> dict[str, Any]:
@@ -246,8 +256,9 @@ def _writer(args: argparse.Namespace) -> Callable[[str], None]:
 def _method(gpt: GPT, what: str) -> str:
     """How the figures below it were obtained."""
     here = Machine.here()
+    threads = count(here.blas_threads, "thread") if here.blas_threads else "threads that it does not tell"
     return (
-        f"{here.processor}, {here.blas} with {here.blas_threads} thread, NumPy {here.numpy}, {gpt.dtype}\n"
+        f"{here.processor}, {here.blas} with {threads}, NumPy {here.numpy}, {gpt.dtype}\n"
         f"warm-up left out; {what}\n"
     )
 
