@@ -22,6 +22,7 @@ Five identities, each exact in real numbers (and to rounding in floating point):
 """
 
 import math
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ import numpy as np
 from model.config import GPTConfig
 from model.ops import GELU_CUBIC, GELU_SCALE
 
+CACHE_LINE = 64  # bytes
 GELU_STRETCH = -((2 * GELU_SCALE * GELU_CUBIC) ** (1 / 3))  # r
 GELU_LINEAR = -2 * GELU_SCALE / GELU_STRETCH  # k
 
@@ -70,8 +72,30 @@ def fold(config: GPTConfig, p: dict[str, np.ndarray]) -> FoldedWeights:
         mlp_out = _centred(np.vstack(linear(h + "mlp.c_proj")))
         mlp_out[:-1] /= GELU_STRETCH
         layers.append(FoldedLayer(qkv, attention_out, mlp_in, mlp_out))
+    tokens, positions = _centred(p["wte.weight"]), _centred(p["wpe.weight"])
     head = after_norm("ln_f", p["wte.weight"].T, 0.0)
-    return FoldedWeights(_centred(p["wte.weight"]), _centred(p["wpe.weight"]), layers, head)
+    packed = iter(_packed([tokens, positions, *(matrix for layer in layers for matrix in layer), head]))
+    return FoldedWeights(
+        next(packed), next(packed), [FoldedLayer(*islice(packed, 4)) for _ in layers], next(packed)
+    )
+
+
+def _packed(arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The arrays in one block of memory, in the order in which a step reads them.
+
+    A step reads every weight once, and a block of some megabytes gets large pages, so that finding
+    them takes less time: on Linux a tenth to a quarter of the step.
+    """
+    dtype = arrays[0].dtype
+    line = CACHE_LINE // dtype.itemsize
+    places = [-(-array.size // line) * line for array in arrays]
+    block = np.empty(sum(places), dtype)
+    views = []
+    for array, end, place in zip(arrays, accumulate(places), places, strict=True):
+        view = block[end - place :][: array.size].reshape(array.shape)
+        view[:] = array
+        views.append(view)
+    return views
 
 
 def _centred(rows: np.ndarray) -> np.ndarray:
