@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import gc
+import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +26,9 @@ from kvtui.curves import (
     CurveStore,
 )
 from kvtui.engine_thread import EngineThread
-from kvtui.figures import milliseconds
+from kvtui.errors import explain
+from kvtui.export import export_run
+from kvtui.figures import count, milliseconds
 from kvtui.keys import KEYS
 from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
@@ -35,15 +38,19 @@ from kvtui.screens.help import HelpScreen
 from kvtui.screens.main import MainScreen
 from kvtui.screens.memory import MemoryScreen
 from kvtui.screens.prompt import PromptScreen
+from kvtui.screens.rows import Values
+from kvtui.screens.sampling import Sampling, SamplingScreen
 from kvtui.session import Session
+from kvtui.settings import Settings, load_settings, save_settings, settings_path
 from kvtui.snapshot import Snapshot
 from kvtui.themes import DARK, LIGHT
+from kvtui.tour import STOPS
 from kvtui.visual import Look
 from model.gpt import BUNDLED
-from model.sampling import make_sampler
 
-STEPS_PER_SECOND = 8.0  # while running
-SLICE = 0.03  # seconds of engine work between two pictures, where it goes as fast as it can
+SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 0.0)  # steps a second of a run; the last is as fast as it goes
+SLICE = 0.03  # seconds of engine work between two pictures on the way to the limit
+FAST_SLICE = 0.12  # and of a run as fast as it goes: pictures take less time than that
 
 Result = TypeVar("Result")
 
@@ -62,20 +69,37 @@ class KvtuiApp(App[None]):
     TITLE = "kvtui"
     CSS_PATH = Path(__file__).with_name("app.tcss")
     AUTO_FOCUS = ""
-    BINDINGS = [Binding(key.names, key.action, key.description) for key in KEYS]
+    BINDINGS = [
+        *(Binding(key.names, key.action, key.description) for key in KEYS),
+        Binding("enter", "next_stop", "The next stop of the tour"),
+        Binding("escape", "leave", "Leave the tour, or the zoomed panel"),
+    ]
 
     def __init__(
-        self, session: Session, look: Look | None = None, curve_store: CurveStore | None = None
+        self,
+        session: Session,
+        look: Look | None = None,
+        curve_store: CurveStore | None = None,
+        sampling: Sampling | None = None,
+        settings_path: Path | None = None,
+        tour: bool = False,
     ) -> None:
-        """Without a `curve_store` no curves are measured."""
+        """Without a `curve_store` no curves are measured; without a `settings_path` nothing is kept."""
         super().__init__()
+        self.sampling = sampling or Sampling()
+        self.settings_path = settings_path
+        settings, self._complaints = load_settings(settings_path) if settings_path else (Settings(), [])
+        known = settings.steps_per_second in SPEEDS
+        self.steps_per_second = settings.steps_per_second if known else Settings().steps_per_second
+        self.stop: int | None = None
+        self._tour = tour
         self.curve_store = curve_store
         self.curves = curve_store.load() if curve_store else Curves()
         self.measuring: int | None = None
         self.session = session
         self.snapshot: Snapshot = session.snapshot()
         self.look = look or Look()
-        self.main = MainScreen()
+        self.main = MainScreen(settings.zoomed)
         self.naive_shown = False
         self.running = False
         self.to_limit = False
@@ -86,7 +110,7 @@ class KvtuiApp(App[None]):
         self._idle = asyncio.Event()
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
-        self.theme = DARK.name
+        self.theme = settings.theme if settings.theme in self.available_themes else DARK.name
 
     def get_default_screen(self) -> MainScreen:
         return self.main
@@ -98,6 +122,10 @@ class KvtuiApp(App[None]):
             self._exit_on_signals()
             # What is there now stays. To look through all of it for garbage would stop a run for 0.1 s.
             self.set_timer(1, gc.freeze)
+        for complaint in self._complaints:
+            self.notify(complaint, severity="warning", markup=False)
+        if self._tour:
+            self.call_after_refresh(self.action_tour)
         if self.curve_store and not self.curves.rows:
             self._begin_measuring(QUICK_CONTEXTS, QUICK_SECONDS)
 
@@ -127,7 +155,16 @@ class KvtuiApp(App[None]):
         look = self._themed_look()
         self.main.show(
             View(
-                self.snapshot, self.naive_shown, self.running, look, self.curves, self.measuring, self.word
+                self.snapshot,
+                self.naive_shown,
+                self.running,
+                look,
+                self.curves,
+                self.measuring,
+                self.word,
+                self.steps_per_second,
+                str(self.sampling),
+                self.stop,
             )
         )
 
@@ -138,6 +175,7 @@ class KvtuiApp(App[None]):
     def watch_theme(self) -> None:
         if self.is_running:
             self._show()
+            self._remember()
 
     # Driving
 
@@ -156,8 +194,16 @@ class KvtuiApp(App[None]):
                 await self._carry_out(toward_limit)
                 self.to_limit &= self.snapshot.length < self.snapshot.window_full_at
             elif self.running:
-                await self._carry_out(Session.step)
-                await self._pause(1 / STEPS_PER_SECOND - (time.perf_counter() - begin))
+                await self._carry_out(Session.step if self.steps_per_second else self._run_fast)
+                rate = self.steps_per_second or math.inf
+                await self._pause(1 / rate - (time.perf_counter() - begin))
+
+    def _run_fast(self, session: Session) -> None:
+        """Steps until it is time for a picture, or for something else; on the engine's thread."""
+        end = time.perf_counter() + FAST_SLICE
+        session.step()
+        while self.running and self._actions.empty() and time.perf_counter() < end:
+            session.step()
 
     async def _pause(self, seconds: float) -> None:
         """Wait, but not longer than until an action comes."""
@@ -226,6 +272,16 @@ class KvtuiApp(App[None]):
         self._idle.clear()
         self._wake.set()
 
+    def action_faster(self, by: int = 1) -> None:
+        place = SPEEDS.index(self.steps_per_second) + by
+        self.steps_per_second = SPEEDS[max(0, min(len(SPEEDS) - 1, place))]
+        self.word = f"Speed of a run: {speed(self.steps_per_second)}."
+        self._remember()
+        self._show()
+
+    def action_slower(self) -> None:
+        self.action_faster(-1)
+
     def action_naive(self) -> None:
         self.naive_shown, self.word = not self.naive_shown, None
         self._show()
@@ -282,6 +338,79 @@ class KvtuiApp(App[None]):
         unknown = self.session.tokenizer.unknown(prompt)
         return f"The model does not know {' '.join(map(repr, unknown[:8]))}." if unknown else None
 
+    def action_sampling(self) -> None:
+        screen = SamplingScreen(self.sampling)
+
+        def choose(_: Values | None) -> None:
+            self.sampling = screen.sampling
+            self._submit(lambda session: session.set_sampler(self.sampling.sampler()))
+
+        self._open(screen, choose)
+
+    def action_zoom(self) -> None:
+        """The focused panel alone, or all again."""
+        panel = self.focused if isinstance(self.focused, Panel) else self.main.query(Panel).first()
+        self.main.zoom(None if self.main.zoomed else panel)
+        self._remember()
+
+    def action_leave(self) -> None:
+        if self.stop is not None:
+            self.stop = None
+            self._show()
+        elif self.main.zoomed:
+            self.action_zoom()
+
+    def action_tour(self) -> None:
+        """Begin the tour, or where there is one, leave it."""
+        self._stop()
+        if self.stop is None:
+            self._go_to_stop(0)
+        else:
+            self.action_leave()
+
+    def action_next_stop(self) -> None:
+        if self.stop is not None and self.stop + 1 < len(STOPS):
+            self._go_to_stop(self.stop + 1)
+        else:
+            self.action_leave()
+
+    def _go_to_stop(self, number: int) -> None:
+        """Show what a stop of the tour says, and do what it does."""
+        self._stop()
+        stop = STOPS[number]
+        self.stop, self.naive_shown, self.word = number, stop.naive, None
+        self.main.turn_to(stop.panel)
+        self._submit(stop.do)
+        if stop.to_limit and self.snapshot.length < self.snapshot.window_full_at:
+            self.to_limit = True
+        self._show()
+
+    def action_export(self) -> None:
+        """Write the run and the screen into the working folder."""
+        stem = Path.cwd() / f"kvtui-{time.strftime('%Y%m%d-%H%M%S')}"
+        try:
+            characters = self.session.tokenizer.characters
+            export_run(self.snapshot, characters, self.export_screenshot(title="kvtui"), stem)
+            self.word = f"Saved as {stem}.json, .csv and .svg"
+        except OSError as error:
+            self.word = f"Not saved: {explain(error)}"
+        self._show()
+
+    def action_copy(self) -> None:
+        text = self.snapshot.prompt + self.snapshot.generated
+        self.copy_to_clipboard(text)
+        self.word = f"Copied {count(len(text), 'character')}, where the terminal allows it."
+        self._show()
+
+    def _remember(self) -> None:
+        """Keep theme and layout for the next start."""
+        if self.settings_path:
+            try:
+                settings = Settings(self.theme, self.main.zoomed, self.steps_per_second)
+                save_settings(self.settings_path, settings)
+            except OSError as error:
+                self.notify(f"The settings: {explain(error)}", severity="error", markup=False)
+
     def action_memory(self) -> None:
         self._open(MemoryScreen(self.snapshot, self._themed_look()))
 
@@ -303,15 +432,22 @@ class KvtuiApp(App[None]):
             self._show()
 
 
+def speed(steps_per_second: float) -> str:
+    return f"{steps_per_second:g} steps a second" if steps_per_second else "as fast as it goes"
+
+
 def next_baseline(session: Session) -> str:
     session.set_baseline(session.baseline_mode.next)
     baseline = session.snapshot().baseline
     if baseline is None:
         return "Baseline off."
-    return (
-        f"Baseline: every character without a cache too, {baseline.mode.value}. This one took "
-        f"{milliseconds(baseline.seconds)}, and its logits differ by {baseline.max_abs_diff:.0e}."
+    same = (
+        f"differ by {baseline.max_abs_diff:.0e}"
+        if baseline.max_abs_diff
+        else "are the same to the last bit"
     )
+    took = f"This one took {milliseconds(baseline.seconds)}, and its logits {same}."
+    return f"Baseline: every character without a cache too, {baseline.mode.value}. {took}"
 
 
 def toward_limit(session: Session) -> str | None:
@@ -331,9 +467,15 @@ def run_screen(args: argparse.Namespace) -> int:
     encode_prompt(tokenizer, args.screen_prompt)  # a bad prompt is told on the command line
     prompt = default_prompt(tokenizer) if args.screen_prompt is None else args.screen_prompt
     name = (args.model or BUNDLED).resolve().name
-    sampler = make_sampler(args.temperature, args.top_k, args.seed or 0)
-    store = CurveStore.of_user(args.model, args.dtype)
+    sampling = Sampling(args.temperature, args.top_k, args.seed or 0)
     with single_blas_thread(), model_at_work():
-        app = KvtuiApp(Session(gpt, tokenizer, prompt, name, sampler), Look(ascii=args.screen_ascii), store)
+        app = KvtuiApp(
+            Session(gpt, tokenizer, prompt, name, sampling.sampler()),
+            Look(ascii=args.screen_ascii),
+            CurveStore.of_user(args.model, args.dtype),
+            sampling,
+            settings_path(),
+            tour=args.screen_tour,
+        )
         app.run()
     return app.return_code or 0

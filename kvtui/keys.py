@@ -15,8 +15,8 @@ class Key:
     names: str  # as Textual calls them, the usual one first
     action: str
     description: str
-    label: str  # in the key bar
-    short: str  # where that has no room
+    label: str = ""  # in the key bar; one without is in the help and the palette alone
+    short: str = ""  # where that has no room
     important: bool = False
 
     @property
@@ -39,6 +39,13 @@ KEYS = (
     Key("p", "prompt", "Another prompt", "prompt", "prompt"),
     Key("m", "measure", "Measure contexts up to 16,384 in the background, and stop", "measure", "meas."),
     Key("c", "memory", "Memory: this run's cache, and a calculator for other models", "memory", "mem."),
+    Key("t", "tour", "The guided tour", "tour", "tour"),
+    Key("z", "zoom", "The focused panel alone, and back", "zoom", "zoom"),
+    Key("s", "sampling", "Sampling: temperature, top k, seed", "sampling", "samp."),
+    Key("up", "faster", "Run faster"),
+    Key("down", "slower", "Run slower"),
+    Key("e", "export", "Export the run as JSON and CSV, the screen as SVG"),
+    Key("y", "copy", "Copy the text"),
     Key("question_mark,f1", "help", "Help", "help", "help", important=True),
     Key("q", "quit", "Quit", "quit", "quit", important=True),
 )
@@ -64,7 +71,7 @@ class KeyBar(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        keys = [key for key in KEYS if key.shown not in self._hidden]
+        keys = [key for key in KEYS if key.label and key.shown not in self._hidden]
         shown, gap = fitting(keys, self.content_size.width)
         return Content(" " * gap).join([_clickable(key, label) for key, label in shown])
 

@@ -33,7 +33,7 @@ from model.sampling import Sampler, greedy
 from model.tokenizer import CharTokenizer
 from model.uncached import forward_uncached
 
-CANDIDATES = 10  # most likely characters in a snapshot
+CANDIDATES = 20  # most likely characters in a snapshot
 WARM_UP_TOKENS, WARM_UP_STEPS = 128, 3
 PAUSE = 0.001  # seconds after which a step is rehearsed
 REHEARSAL_SECONDS = 0.014  # at most
@@ -163,6 +163,15 @@ class Session:
         self._measure_baseline()
         self._went_back = True
         return True
+
+    @property
+    def prompt(self) -> list[int]:
+        return self._text[: self._prompt_length]
+
+    def set_sampler(self, sampler: Sampler) -> None:
+        """Choose otherwise from here on; what was written stays."""
+        self.sampler = sampler
+        self._take(self._logits)
 
     def set_baseline(self, mode: BaselineMode) -> None:
         """Measure a full forward pass at every step from this one on, or stop doing so."""

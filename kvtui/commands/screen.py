@@ -13,6 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--ascii", dest="screen_ascii", action="store_true", help="draw without block characters"
     )
+    group.add_argument("--tour", dest="screen_tour", action="store_true", help="begin with the guided tour")
     add_sampling(parser)
 
 

@@ -20,7 +20,7 @@ from model.limit import baked_positions
 LABEL = 10  # cells in front of a strip: "layer 0 K "
 SCALE = 20  # cells behind it, for the range of the norms
 KEYS, VALUES = "success", "secondary"  # colours of the theme
-SHADES = 24
+SHADES, TALLEST = 24, 4
 EMPTY, NEWEST = SHADES, SHADES + 1
 
 
@@ -65,13 +65,21 @@ class CachePanel(Panel):
         beside = width >= LABEL + layout.cells + SCALE + facts_width and rows >= len(facts)
         if not beside and height > rows + len(below):
             below.append(Content(f" {look.dot} ").join(facts))
-        strips = self._strips(content, layout, look, width, facts if beside else [])
-        return [*_fitted(strips, height - len(below)), *below]
+        layers, room = snapshot.model.n_layer, height - len(below)
+        tall = max(1, min(TALLEST, (room - layers + 1) // (2 * layers)))  # lines for each strip
+        strips = self._strips(content, layout, look, width, facts if beside else [], tall)
+        return [*_fitted(strips, layers, room), *below]
 
     def _strips(
-        self, content: CacheContent, layout: "StripLayout", look: Look, width: int, facts: list[Content]
+        self,
+        content: CacheContent,
+        layout: "StripLayout",
+        look: Look,
+        width: int,
+        facts: list[Content],
+        tall: int,
     ) -> list[Line]:
-        """A line for the keys of each layer and one for its values: the range of their norms, and facts.
+        """Lines for the keys of each layer and for its values: the range of their norms, and facts.
 
         Shades are made as colours at once: hundreds of styled cells would cost ten times as much as text.
         """
@@ -84,13 +92,18 @@ class CachePanel(Panel):
                 label = f"layer {layer}" if letter == "K" else ""
                 before = Content.styled(f"{label:8}{letter} ", DIM)
                 after = Content.styled(_scale(norms, letter, width - LABEL - layout.cells), DIM)
-                if len(lines) < len(facts):
-                    after = Content.assemble(after, " " * (SCALE - after.cell_length), facts[len(lines)])
+                if len(lines) // tall < len(facts):
+                    fact = facts[len(lines) // tall]
+                    after = Content.assemble(after, " " * (SCALE - after.cell_length), fact)
                 if look.ascii or not look.shades:
-                    lines.append(before + layout.heights(norms, look, colour) + after)
+                    heights = layout.heights(norms, look, colour)
+                    lines.append(before + heights + after)
+                    lines += [Content(" " * LABEL) + heights] * (tall - 1)
                 else:
                     heat = layout.heat(norms, self._shades(colour))
                     lines.append(Strip.join([self.strip(before), heat, self.strip(after)]))
+                    blank = self.strip(Content(" " * LABEL))
+                    lines += [Strip.join([blank, heat])] * (tall - 1)
         return lines
 
     def _shades(self, colour: str) -> "Shades":
@@ -190,11 +203,11 @@ def _scale(norms: np.ndarray, letter: str, room: int) -> str:
     return text if len(text) <= room else ""
 
 
-def _fitted(strips: list[Line], room: int) -> list[Line]:
+def _fitted(strips: list[Line], layers: int, room: int) -> list[Line]:
     """The strips with an empty line between layers, or without, or as many layers as there is room for."""
-    layers = len(strips) // 2
+    each = len(strips) // layers
     if room >= len(strips) + layers - 1:
-        spaced = [line for i in range(0, len(strips), 2) for line in [Content(), *strips[i : i + 2]]]
+        spaced = [line for i in range(0, len(strips), each) for line in [Content(), *strips[i : i + each]]]
         return spaced[1:]
     if room >= len(strips):
         return strips

@@ -33,7 +33,8 @@ class HeaderLine(ViewWidget):
 
 def _state(view: View) -> Content:
     if view.running:
-        return Content.styled("running", "bold")
+        speed = f"{view.steps_per_second:g} a second" if view.steps_per_second else "as fast as it goes"
+        return Content.styled(f"running, {speed}", "bold")
     ideas = [(CACHED, "cached"), (UNCACHED, "uncached")]
     if view.naive_shown:
         ideas += [(REAL, "real"), (NAIVE, "naive")]

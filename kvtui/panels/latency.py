@@ -28,7 +28,7 @@ class LatencyPanel(Panel):
             seconds = list(snapshot.naive.step_seconds)
             head.append(_median_and_p95(look.mark(NAIVE), NAIVE.style, seconds, "naive", width))
         head += _baseline(snapshot, look, width)
-        strip = _strip(snapshot.steps[-width:], look, width, max(1, min(6, height - len(head) - 1)))
+        strip = _strip(snapshot.steps[-width:], look, width, max(1, min(14, height - len(head) - 1)))
         return head + strip
 
 

@@ -18,7 +18,7 @@ class NextCharacterPanel(Panel):
         return "Next character"
 
     def subtitle(self, view: View) -> str:
-        return "same text for both" if view.naive_shown else "probabilities"
+        return "same text for both" if view.naive_shown else view.sampling
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look

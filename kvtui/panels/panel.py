@@ -31,6 +31,9 @@ class View:
     curves: Curves
     measuring: int | None  # the context whose curve is being measured
     word: str | None  # on what was asked last, in place of what the last step did
+    steps_per_second: float  # of a run; 0 is as fast as it goes
+    sampling: str  # how characters are chosen
+    stop: int | None  # of the guided tour
 
 
 class ViewWidget(Widget):

@@ -2,7 +2,7 @@
 
 from textual.app import ComposeResult
 from textual.containers import Container
-from textual.events import Resize
+from textual.events import DescendantFocus, Resize
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Static
@@ -12,13 +12,20 @@ from kvtui.panels.cache import CachePanel
 from kvtui.panels.header import HeaderLine
 from kvtui.panels.latency import LatencyPanel
 from kvtui.panels.next_character import NextCharacterPanel
-from kvtui.panels.panel import View, ViewWidget
+from kvtui.panels.panel import Panel, View, ViewWidget
 from kvtui.panels.sentence import Sentence
 from kvtui.panels.step_time import StepTimePanel
 from kvtui.panels.text import TextPanel
+from kvtui.panels.tour import TourBox
 
-# Layouts, the largest first: least width and height, and how many pages `v` turns through.
-LAYOUTS = {"-all": (100, 34, 1), "-some": (80, 24, 2), "-few": (60, 15, 4), "-tiny": (0, 0, 1)}
+# Layouts, the largest first: classes; least width and height, and how many pages `v` turns through.
+LAYOUTS = {
+    "-all -tall": (100, 50, 1),
+    "-all": (100, 34, 1),
+    "-some": (80, 24, 2),
+    "-few": (60, 15, 4),
+    "-tiny": (0, 0, 1),
+}
 
 
 class MainScreen(Screen[None]):
@@ -26,8 +33,10 @@ class MainScreen(Screen[None]):
 
     AUTO_FOCUS = ""
 
-    def __init__(self) -> None:
+    def __init__(self, zoomed: str = "") -> None:
+        """`zoomed` is the panel that has the window for itself, if one has."""
         super().__init__()
+        self._zoomed_first = zoomed
         self.view: View | None = None
         self.layout_name = ""
         self.page = 0
@@ -41,11 +50,13 @@ class MainScreen(Screen[None]):
             yield LatencyPanel("latency")
             yield StepTimePanel("step-time")
         yield Static("The panels need a window of 60 x 15.", id="size-note")
+        yield TourBox()
         yield Sentence()
         yield KeyBar()
 
     def on_mount(self) -> None:
         self._lay_out_for(self.app.size)  # the first picture comes before the first resize
+        self.zoom(next((panel for panel in self.query(Panel) if panel.id == self._zoomed_first), None))
         if self.view:  # given before there were panels
             self.show(self.view)
 
@@ -70,11 +81,38 @@ class MainScreen(Screen[None]):
         if name == self.layout_name:
             return
         self.layout_name, self.page = name, 0
-        for other in LAYOUTS:
-            self.set_class(other == name, other)
+        for other in " ".join(LAYOUTS).split():
+            self.set_class(other in name.split(), other)
         self._set_page_class()
         self.query_one(TextPanel).framed = name != "-tiny"
         self.query_one(KeyBar).hide("v", hidden=LAYOUTS[name][2] == 1)
+
+    def turn_to(self, name: str) -> None:
+        """Focus a panel, on the page that it is on."""
+        panel = self.query_one(f"#{name}", Panel)
+        if self.zoomed:
+            self.zoom(panel)
+        for _ in range(LAYOUTS[self.layout_name][2]):
+            if panel.display:
+                break
+            self.turn_page()
+            self.app.stylesheet.update(self)
+        panel.focus()
+
+    @property
+    def zoomed(self) -> str:
+        """The panel that has the window for itself, if one has."""
+        return next((panel.id or "" for panel in self.query(Panel) if panel.has_class("-zoomed")), "")
+
+    def zoom(self, zoomed: Panel | None) -> None:
+        """Give a panel the whole window, or with None all of them their places."""
+        self.set_class(zoomed is not None, "-zoom")
+        for panel in self.query(Panel):
+            panel.set_class(panel is zoomed, "-zoomed")
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        if self.zoomed and isinstance(event.widget, Panel):
+            self.zoom(event.widget)
 
     def _set_page_class(self) -> None:
         for page in range(max(pages for _, _, pages in LAYOUTS.values())):

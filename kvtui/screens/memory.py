@@ -1,93 +1,53 @@
 """Memory: what this run's cache takes beside the model, and a calculator for models of any size."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from kvtui.figures import binary_size, percent
+from kvtui.screens.rows import LABEL, RowsScreen, Values
 from kvtui.snapshot import Snapshot
 from kvtui.visual import BRIGHT, CACHED, DIM, Look
 from model.footprint import DTYPE_BITS, ModelShape, read_shape, sequences_that_outweigh
 from model.presets import PRESETS
 
-LABEL, BAR = 13, 20  # cells in front of the figures, and of a bar behind them
+BAR = 20  # cells
 
-
-@dataclass(frozen=True)
-class Choice:
-    """What the calculator is asked."""
-
-    model: str = "llama-2-7b"
-    context: int = 4096
-    sequences: int = 1
-    cache: str = "fp16"
-
-
-# The rows of the calculator: the fields of a Choice, and what they can be.
+# What the calculator is asked, and what it begins with.
 ROWS: dict[str, Sequence[Any]] = {
     "model": tuple(PRESETS),
     "context": tuple(2**i for i in range(7, 21)),
     "sequences": tuple(2**i for i in range(13)),
     "cache": tuple(DTYPE_BITS),
 }
+CHOICE: Values = {"model": "llama-2-7b", "context": 4096, "sequences": 1, "cache": "fp16"}
 
 
-def turned(choice: Choice, field: str, by: int) -> Choice:
-    """With the next value of a row; at the end of its values it stays."""
-    values = ROWS[field]
-    place = values.index(getattr(choice, field)) + by
-    return replace(choice, **{field: values[max(0, min(len(values) - 1, place))]})
-
-
-class MemoryScreen(ModalScreen[None]):
-    AUTO_FOCUS = ""
-    DEFAULT_CSS = """
-    MemoryScreen { align: center middle; }
-    MemoryScreen > VerticalScroll {
-        width: 90%; max-width: 84; height: auto; max-height: 94%;
-        border: round $primary; padding: 0 1; background: $surface; scrollbar-size-vertical: 1;
-    }
-    """
-    BINDINGS = [
-        ("escape,c,q", "dismiss", "Close"),
-        ("up", "row(-1)", "The row above"),
-        ("down", "row(1)", "The row below"),
-        ("left", "turn(-1)", "Less"),
-        ("right", "turn(1)", "More"),
-    ]
+class MemoryScreen(RowsScreen):
+    TITLE = "Memory"
+    BINDINGS = [("c", "close", "Close")]
 
     def __init__(self, snapshot: Snapshot, look: Look) -> None:
-        super().__init__()
+        super().__init__(ROWS, dict(CHOICE))
         self._snapshot, self._look = snapshot, look
-        self.choice, self.row = Choice(), 0
 
-    def compose(self) -> ComposeResult:
-        box = VerticalScroll()
-        box.border_title = "Memory"
-        box.border_subtitle = "up, down: row | left, right: change it | escape closes"
-        with box:
-            yield Static(this_run(self._snapshot, self._look))
-            yield Static(id="calculator")
-
-    def on_mount(self) -> None:
-        self._show()
-
-    def action_row(self, by: int) -> None:
-        self.row = (self.row + by) % len(ROWS)
-        self._show()
-
-    def action_turn(self, by: int) -> None:
-        self.choice = turned(self.choice, list(ROWS)[self.row], by)
-        self._show()
-
-    def _show(self) -> None:
-        self.query_one("#calculator", Static).update(calculator(self.choice, self.row, self._look))
+    def content(self) -> Content:
+        shape = read_shape(PRESETS[self.values["model"]])
+        notes = {
+            "model": f"{shape.n_layer} layers x {shape.n_kv_head} KV heads x {shape.head_dim} wide",
+            "cache": f"numbers; the weights are in {shape.dtype}",
+        }
+        heading = Content.styled("Any other model", "bold $primary")
+        return Content("\n").join(
+            [
+                this_run(self._snapshot, self._look),
+                heading,
+                *self.lines(notes),
+                Content(),
+                calculator(self.values, self._look),
+            ]
+        )
 
 
 def this_run(snapshot: Snapshot, look: Look) -> Content:
@@ -112,52 +72,34 @@ def this_run(snapshot: Snapshot, look: Look) -> Content:
     return Content("\n").join([*lines, Content()])
 
 
-def calculator(choice: Choice, row: int, look: Look) -> Content:
-    """The rows, the chosen one marked, and what comes of them."""
-    shape = read_shape(PRESETS[choice.model])
-    per_sequence = shape.bytes_per_sequence(choice.context, choice.cache)
-    total, weights = per_sequence * choice.sequences, shape.weights_bytes(shape.dtype)
+def calculator(choice: Values, look: Look) -> Content:
+    """What comes of a choice."""
+    shape = read_shape(PRESETS[choice["model"]])
+    per_sequence = shape.bytes_per_sequence(choice["context"], choice["cache"])
+    total, weights = per_sequence * choice["sequences"], shape.weights_bytes(shape.dtype)
     assert weights is not None, "the weights of every preset can be counted"
     n, most = sequences_that_outweigh(weights, per_sequence), max(total, weights)
     return Content("\n").join(
         [
-            Content.styled("Any other model", "bold $primary"),
-            *_rows(choice, row, shape),
-            Content(),
-            _figure("per token", shape.bytes_per_token(choice.cache)),
+            _figure("per token", shape.bytes_per_token(choice["cache"])),
             _figure("per sequence", per_sequence),
             _figure("caches", total, look.bar(total / most, BAR), CACHED.style),
             _figure("weights", weights, look.bar(weights / most, BAR), "$primary"),
             Content.assemble(
                 (f"{n:,}", BRIGHT), (" such sequences take more memory than the weights", DIM)
             ),
-            *(Content.styled(note, DIM) for note in _notes(choice, shape)),
+            *(Content.styled(note, DIM) for note in _notes(choice["context"], shape)),
         ]
     )
 
 
-def _rows(choice: Choice, row: int, shape: ModelShape) -> list[Content]:
-    lines = []
-    notes = {
-        "model": f"{shape.n_layer} layers x {shape.n_kv_head} KV heads x {shape.head_dim} wide",
-        "cache": f"numbers; the weights are in {shape.dtype}",
-    }
-    for i, field in enumerate(ROWS):
-        value = getattr(choice, field)
-        text = f" < {value:,} > " if isinstance(value, int) else f" < {value} > "
-        style = "reverse bold $foreground" if i == row else BRIGHT
-        note = f"  {notes.get(field, '')}"
-        lines.append(Content.assemble((f"{field:{LABEL}}", DIM), (text, style), (note, DIM)))
-    return lines
-
-
-def _notes(choice: Choice, shape: ModelShape) -> list[str]:
+def _notes(context: int, shape: ModelShape) -> list[str]:
     """What does not hold for every model."""
     notes = []
-    windows = [window for window in shape.windows if window is not None and window < choice.context]
+    windows = [window for window in shape.windows if window is not None and window < context]
     if windows:
         notes.append(f"A sliding window keeps {min(windows):,} tokens of a sequence")
-    if shape.max_positions and choice.context > shape.max_positions:
+    if shape.max_positions and context > shape.max_positions:
         notes.append(f"The model was made for no more than {shape.max_positions:,} positions")
     return notes
 

@@ -8,13 +8,15 @@ import pytest
 
 from kvtui.app import KvtuiApp
 from kvtui.curves import KINDS, LONG_CONTEXTS, QUICK_CONTEXTS, Curves
-from kvtui.keys import KeyBar
+from kvtui.keys import KEYS, KeyBar
 from kvtui.panels.panel import Panel, ViewWidget, changed
 from kvtui.panels.sentence import Sentence
+from kvtui.panels.tour import TourBox
 from kvtui.screens.help import HelpScreen
 from kvtui.screens.prompt import PromptArea, PromptScreen
 from kvtui.session import Session
 from kvtui.snapshot import BaselineMode
+from kvtui.tour import STOPS
 from kvtui.visual import Look
 from model import GPTConfig
 from model.sampling import LogitsNotFinite, make_sampler
@@ -42,7 +44,12 @@ async def press(app, pilot, *keys):
 
 def screen_text(app):
     """What the panels, the sentence and the key bar show, as plain text."""
-    widgets = [*app.main.query(Panel), app.main.query_one(Sentence), app.main.query_one(KeyBar)]
+    widgets = [
+        *app.main.query(Panel),
+        app.main.query_one(TourBox),
+        app.main.query_one(Sentence),
+        app.main.query_one(KeyBar),
+    ]
     return "\n".join(
         strip.text for w in widgets if w.display for strip in w.render_lines(w.outer_size.region)
     )
@@ -132,7 +139,7 @@ async def test_n_shows_both_models_for_the_same_text(make_app):
         assert "naive slide" in text
         assert f"agree {agreed} of 4" in text
         await press(app, pilot, "n")
-        assert "naive" not in screen_text(app).replace("n naive slide", "")
+        assert "naive" not in screen_text(app).replace("n naive", "")
 
 
 async def test_u_goes_through_the_baselines(make_app):
@@ -178,8 +185,8 @@ async def test_c_opens_the_memory_view_and_arrows_change_it(make_app):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("c", "down", "right", "right", "down", "right")
-        assert (app.screen.choice.context, app.screen.choice.sequences) == (16384, 2)
-        assert "16,384" in app.screen.query_one("#calculator").render().plain
+        assert (app.screen.values["context"], app.screen.values["sequences"]) == (16384, 2)
+        assert "16,384" in app.screen.query_one("#rows").render().plain
         await pilot.press("escape")
         assert app.screen is app.main
 
@@ -323,7 +330,7 @@ async def test_the_palette_has_every_action(make_app):
     app = make_app()
     async with app.run_test(size=(80, 24)):
         titles = {command.title for command in app.get_system_commands(app.screen)}
-        assert {binding.description for binding in app.BINDINGS} <= titles
+        assert {key.description for key in KEYS} <= titles
 
 
 async def test_every_page_of_every_layout_shows_something(make_app):
@@ -420,3 +427,111 @@ async def test_the_way_to_the_limit_ends_with_another_prompt(make_app, monkeypat
         await pilot.pause()
         await app.settled()
         assert (app.snapshot.prompt, app.snapshot.generated) == ("ha", "")
+
+
+async def test_the_tour_tells_its_story_on_the_running_model(make_app):
+    app = make_app("ab")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space", "t")
+        lengths = []
+        for number, stop in enumerate(STOPS):
+            assert app.stop == number
+            assert stop.title in screen_text(app)
+            assert app.focused.id == stop.panel
+            assert app.focused.is_on_screen
+            assert app.naive_shown == stop.naive
+            lengths.append(app.snapshot.length)
+            await press(app, pilot, "enter")
+        assert app.stop is None
+        assert lengths[0] == 2, "it begins with the prompt alone"
+        assert lengths[4] >= CONFIG.block_size
+        assert lengths[7] == CONFIG.block_size + 40
+        assert lengths[8] == CONFIG.block_size
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_tour_can_be_left_at_any_stop(make_app, size):
+    app = make_app("ab")
+    async with app.run_test(size=size) as pilot:
+        for stops in range(len(STOPS)):
+            await press(app, pilot, "t", *["enter"] * stops, "escape")
+            assert app.stop is None
+            length = app.snapshot.length
+            await press(app, pilot, "space")
+            assert app.snapshot.length == length + 1
+
+
+async def test_z_gives_a_panel_the_window_and_takes_it_back(make_app):
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(app, pilot, "z")
+        shown = [panel.id for panel in app.main.query(Panel) if panel.display]
+        assert shown == ["text"]
+        await press(app, pilot, "tab")
+        zoomed = app.main.zoomed
+        assert [panel.id for panel in app.main.query(Panel) if panel.display] == [zoomed]
+        await press(app, pilot, "escape")
+        assert app.main.zoomed == ""
+        assert len([panel for panel in app.main.query(Panel) if panel.display]) == 3
+
+
+async def test_sampling_holds_from_the_next_character_on(make_app, perturbed):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space", "space", "s", *["right"] * 10, "escape", *["space"] * 5)
+        assert "drawn: temperature 1, seed 0" in screen_text(app)
+        fresh = Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abc")
+        fresh.step()
+        fresh.step()
+        fresh.set_sampler(make_sampler(1.0))
+        for _ in range(5):
+            fresh.step()
+        assert app.snapshot.generated == fresh.snapshot().generated
+
+
+async def test_arrows_change_the_speed_of_a_run_and_it_is_remembered(make_app, tmp_path):
+    def app_with_settings():
+        session = make_app().session
+        return KvtuiApp(session, settings_path=tmp_path / "settings.toml")
+
+    app = app_with_settings()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, *["down"] * 9, "up", "z")
+        assert "2 steps a second" in screen_text(app)
+        app.theme = "nord"
+        await pilot.pause()
+    again = app_with_settings()
+    async with again.run_test(size=(120, 40)) as pilot:
+        assert again.steps_per_second == 2
+        assert again.theme == "nord"
+        assert again.main.zoomed == "text"
+        await press(again, pilot, *["up"] * 9, "r")
+        await pilot.pause(0.5)
+        await press(again, pilot, "r")
+        assert again.snapshot.length > CONFIG.block_size
+        assert again.snapshot == again.session.snapshot()
+
+
+async def test_a_broken_settings_file_is_told_and_the_program_starts(make_app, tmp_path):
+    (tmp_path / "settings.toml").write_text("colour = 1")
+    app = KvtuiApp(make_app().session, settings_path=tmp_path / "settings.toml")
+    async with app.run_test(size=(120, 40)):
+        assert "no setting colour" in next(n.message for n in app._notifications)
+
+
+async def test_e_writes_the_run_into_the_working_folder(make_app, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space", "e")
+        assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv", ".json", ".svg"]
+        monkeypatch.setattr("kvtui.app.export_run", lambda *_: (tmp_path / "no" / "such").read_text())
+        await press(app, pilot, "e")
+        assert "Not saved" in screen_text(app)
+
+
+async def test_y_copies_the_text(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space", "y")
+        assert app.clipboard == app.snapshot.prompt + app.snapshot.generated

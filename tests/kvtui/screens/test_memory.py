@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from kvtui.screens.memory import ROWS, Choice, calculator, this_run, turned
+from kvtui.screens.memory import CHOICE, ROWS, calculator, this_run
+from kvtui.screens.rows import turned
 from kvtui.session import Session
 from kvtui.visual import Look
 from model import GPTConfig
@@ -24,28 +25,28 @@ def test_this_run_tells_where_the_cache_is_as_large_as_the_model(perturbed):
 
 @pytest.mark.parametrize("model", ROWS["model"])
 def test_the_calculator_agrees_with_the_command(kvtui, model):
-    choice = Choice(model, 8192, 16, "fp8")
-    options = ["--context", choice.context, "--sequences", choice.sequences, "--kv-dtype", choice.cache]
+    choice = {"model": model, "context": 8192, "sequences": 16, "cache": "fp8"}
+    options = ["--context", 8192, "--sequences", 16, "--kv-dtype", "fp8"]
     data = json.loads(kvtui("memory", "--json", "--preset", model, *options).out)
-    text = calculator(choice, 0, Look()).plain
+    text = calculator(choice, Look()).plain
     for key in ("bytes_per_token", "bytes_per_sequence", "total_bytes", "weights_bytes"):
         assert f"{data[key]:,} bytes" in text
     assert f"{data['sequences_that_outweigh_weights']:,} such sequences" in text
 
 
 def test_it_says_where_a_model_was_not_made_for_so_many_positions():
-    assert "no more than 4,096 positions" in calculator(Choice("llama-2-7b", 8192), 0, Look()).plain
-    assert "no more than" not in calculator(Choice("llama-2-7b", 4096), 0, Look()).plain
-    assert "keeps 4,096 tokens" in calculator(Choice("mistral-7b", 8192), 0, Look()).plain
+    def said(model, context):
+        return calculator(CHOICE | {"model": model, "context": context}, Look()).plain
+
+    assert "no more than 4,096 positions" in said("llama-2-7b", 8192)
+    assert "no more than" not in said("llama-2-7b", 4096)
+    assert "keeps 4,096 tokens" in said("mistral-7b", 8192)
 
 
-@pytest.mark.parametrize("field", ROWS)
-def test_a_row_goes_through_its_values_and_stays_at_the_ends(field):
-    choice = Choice()
+@pytest.mark.parametrize("values", ROWS.values(), ids=ROWS)
+def test_a_row_goes_through_its_values_and_stays_at_the_ends(values):
+    seen = [values[0]]
     for _ in range(20):
-        choice = turned(choice, field, -1)
-    seen = []
-    for _ in range(20):
-        seen.append(getattr(choice, field))
-        choice = turned(choice, field, 1)
-    assert list(dict.fromkeys(seen)) == list(ROWS[field])
+        seen.append(turned(values, seen[-1], 1))
+    assert list(dict.fromkeys(seen)) == list(values)
+    assert turned(values, values[0], -1) == values[0]

@@ -1,0 +1,69 @@
+"""A run as files: everything as JSON, a line per step as CSV, the screen as a picture."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kvtui.machine import Machine
+from kvtui.output import finite
+from kvtui.snapshot import Snapshot
+from model.files import write_whole
+
+
+def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem: Path) -> None:
+    """Write STEM.json, STEM.csv and STEM.svg. Raises OSError where that is not possible."""
+    steps = list(steps_of(snapshot, characters))
+    model = snapshot.model
+    run = {
+        "model": model.name,
+        "dtype": model.dtype,
+        "positions": model.block_size,
+        "machine": asdict(Machine.here()),
+        "prompt": snapshot.prompt,
+        "text": snapshot.prompt + snapshot.generated,
+        "prefill_ms": snapshot.prefill_seconds * 1e3,
+        "steps": steps,
+    }
+    table = io.StringIO()
+    writer = csv.DictWriter(table, STEP_KEYS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(steps)
+    for suffix, text in (
+        (".json", json.dumps(run, allow_nan=False, indent=1) + "\n"),
+        (".csv", table.getvalue()),
+        (".svg", picture),
+    ):
+        write_whole(stem.with_name(stem.name + suffix), partial(_write, text))
+
+
+def _write(text: str, path: Path) -> None:
+    path.write_bytes(text.encode("utf-8"))
+
+
+STEP_KEYS = (
+    "position", "character", "ms", "recomputed", "uncached_ms", "max_abs_diff",
+    "naive_ms", "real", "naive", "agree", "kl",
+)  # fmt: skip
+
+
+def steps_of(snapshot: Snapshot, characters: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """For each step what was measured; past the limit also what both models chose next."""
+    naive = snapshot.naive
+    first_past = len(snapshot.steps) - len(naive.comparisons) if naive else len(snapshot.steps)
+    for i, (step, character) in enumerate(zip(snapshot.steps, snapshot.generated, strict=True)):
+        row: dict[str, Any] = dict.fromkeys(STEP_KEYS)
+        row |= {"position": step.position, "character": character, "ms": step.seconds * 1e3}
+        row["recomputed"] = step.recomputed
+        if step.baseline:
+            row |= {"uncached_ms": step.baseline.seconds * 1e3, "max_abs_diff": step.baseline.max_abs_diff}
+        if naive and i >= first_past:
+            comparison = naive.comparisons[i - first_past]
+            row["naive_ms"] = naive.step_seconds[i - first_past] * 1e3
+            row |= {"real": characters[comparison.real], "naive": characters[comparison.naive]}
+            row |= {"agree": comparison.agree, "kl": finite(comparison.kl)}
+        yield row

@@ -1,0 +1,34 @@
+"""What the guided tour says at a stop."""
+
+from collections.abc import Sequence
+
+from textual.content import Content
+
+from kvtui.panels.panel import Line, View, ViewWidget, cut, spread
+from kvtui.tour import STOPS
+from kvtui.visual import DIM
+
+KEYS = "enter: next | escape: leave"
+
+
+class TourBox(ViewWidget):
+    """Above the sentence while there is a tour; the keys of the main screen go on working."""
+
+    DEFAULT_CSS = """
+    TourBox { height: 5; padding: 0 2; background: $panel; display: none; &.-on { display: block; } }
+    """
+
+    def show(self, view: View) -> None:
+        self.set_class(view.stop is not None, "-on")
+        super().show(view)
+
+    def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
+        if view.stop is None:
+            return []
+        stop = STOPS[view.stop]
+        title = Content.styled(f"{view.stop + 1} of {len(STOPS)}  {stop.title}", "bold $primary")
+        text = Content(stop.text).wrap(width)
+        if len(text) > height - 1:
+            rest = Content(" ").join(text[height - 2 :])
+            text = [*text[: height - 2], cut(rest, width, view.look.ellipsis)]
+        return [spread(title, Content.styled(KEYS, DIM), width), *text]

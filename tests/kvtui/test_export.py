@@ -1,0 +1,50 @@
+"""A run as files says what the screen says."""
+
+import csv
+import json
+
+import pytest
+
+from kvtui.export import STEP_KEYS, export_run
+from kvtui.session import Session
+from kvtui.snapshot import BaselineMode
+from model import GPTConfig
+from model.tokenizer import CharTokenizer
+
+CONFIG = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=8, vocab_size=5)
+
+
+@pytest.fixture
+def session(perturbed):
+    session = Session(perturbed(CONFIG), CharTokenizer('a"\n,é'), "a\n")
+    for mode in (BaselineMode.OFF, BaselineMode.BLOCKED):
+        session.set_baseline(mode)
+        for _ in range(5):
+            session.step()
+    return session
+
+
+def test_the_files_hold_every_step(session, tmp_path):
+    snapshot = session.snapshot()
+    export_run(snapshot, session.tokenizer.characters, "<svg/>", tmp_path / "run.1")
+    run = json.loads((tmp_path / "run.1.json").read_text(encoding="utf-8"))
+    with open(tmp_path / "run.1.csv", encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert (tmp_path / "run.1.svg").read_text() == "<svg/>"
+    assert run["text"] == snapshot.prompt + snapshot.generated
+    assert len(run["steps"]) == len(table) == 10
+    assert [row["character"] for row in table] == list(snapshot.generated)
+    for row, step in zip(run["steps"], snapshot.steps, strict=True):
+        assert tuple(row) == STEP_KEYS
+        assert row["ms"] == step.seconds * 1e3
+        assert (row["uncached_ms"] is None) == (step.baseline is None)
+    past = run["steps"][6:]
+    assert [row["agree"] for row in past] == [c.agree for c in snapshot.naive.comparisons]
+    assert all(row["agree"] == (row["real"] == row["naive"]) for row in past)
+    assert all(row["kl"] is None for row in run["steps"][:6])
+
+
+def test_where_there_is_no_folder_nothing_is_written(session, tmp_path):
+    with pytest.raises(OSError, match="missing"):
+        export_run(session.snapshot(), session.tokenizer.characters, "", tmp_path / "missing" / "run")
+    assert list(tmp_path.iterdir()) == []
