@@ -20,6 +20,7 @@ COMMANDS = {
     "slide": "hold the naive sliding cache against the real model",
     "bench": "measure what steps, memory and whole texts cost",
     "memory": "work out the KV cache of any model",
+    "serve": "show the screen in a browser on this machine",
     "train": "train a model on any text file",
 }
 

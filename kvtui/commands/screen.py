@@ -1,6 +1,7 @@
 """`kvtui` without a command: the screen."""
 
 import argparse
+import os
 import sys
 
 from kvtui.errors import CommandError
@@ -20,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.json:
         raise CommandError("--json needs a command, such as: kvtui generate PROMPT --json")
-    if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+    served = "TEXTUAL_DRIVER" in os.environ  # in a browser, which has no terminal: see `kvtui serve`
+    if not served and not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise CommandError("the screen needs a terminal; without one there is: kvtui generate PROMPT")
     from kvtui.app import run_screen  # Textual is loaded here and nowhere else
 

@@ -505,8 +505,10 @@ async def test_arrows_change_the_speed_of_a_run_and_it_is_remembered(make_app, t
         assert again.steps_per_second == 2
         assert again.theme == "nord"
         assert again.main.zoomed == "text"
-        await press(again, pilot, *["up"] * 9, "r")
-        await pilot.pause(0.5)
+        await press(again, pilot, *["up"] * 9)
+        await pilot.press("r")
+        while again.snapshot.length <= CONFIG.block_size:
+            await pilot.pause(0.05)
         await press(again, pilot, "r")
         assert again.snapshot.length > CONFIG.block_size
         assert again.snapshot == again.session.snapshot()

@@ -37,6 +37,11 @@ def test_on_a_terminal_the_screen_opens(kvtui, opened, monkeypatch):
     ]
 
 
+def test_in_a_browser_it_opens_without_a_terminal(kvtui, opened, monkeypatch):
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")
+    assert kvtui().status == 7
+
+
 def test_the_screen_has_no_json(refused, opened):
     assert "generate" in refused("--json")
     assert opened == []
