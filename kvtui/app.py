@@ -120,6 +120,8 @@ class KvtuiApp(App[None]):
         self.run_worker(self._drive(), group="engine")
         if not self.is_headless:
             self._exit_on_signals()
+            # After a stop and SIGCONT the terminal's screen is empty, whatever was painted before.
+            self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
             # What is there now stays. To look through all of it for garbage would stop a run for 0.1 s.
             self.set_timer(1, gc.freeze)
         for complaint in self._complaints:

@@ -38,17 +38,19 @@ class PromptScreen(ModalScreen[str | None]):
         """`objection` says what is wrong with a prompt, or None."""
         super().__init__()
         self._prompt, self._objection, self._limit = prompt, objection, limit
+        self._area = PromptArea(prompt, soft_wrap=True, show_line_numbers=False)
+        self._note = Static(classes="note", id="note", markup=False)
 
     def compose(self) -> ComposeResult:
         box = Vertical()
         box.border_title = "Prompt"
         box.border_subtitle = "enter begins | ctrl+j new line | escape leaves"
         with box:
-            yield PromptArea(self._prompt, soft_wrap=True, show_line_numbers=False)
-            yield Static(classes="note", id="note", markup=False)
+            yield self._area
+            yield self._note
 
     def on_mount(self) -> None:
-        area = self.query_one(PromptArea)
+        area = self._area
         self._as_shown = area.text  # where a form feed, for one, has become a newline
         area.select_all()  # so that what is typed takes its place
         self._describe()
@@ -57,7 +59,7 @@ class PromptScreen(ModalScreen[str | None]):
         self._describe()
 
     def _accept(self) -> None:
-        text = self.query_one(PromptArea).text
+        text = self._area.text
         if text == self._as_shown:
             text = self._prompt
         if self._objection(text) is None:
@@ -72,8 +74,8 @@ class PromptScreen(ModalScreen[str | None]):
         self.dismiss(None)
 
     def _describe(self) -> None:
-        text = self.query_one(PromptArea).text
-        note = self.query_one("#note", Static)
+        text = self._area.text
+        note = self._note
         objection = self._objection(text)
         length = count(len(text), "character")
         if len(text) > self._limit:

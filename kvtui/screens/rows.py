@@ -40,13 +40,14 @@ class RowsScreen(ModalScreen[Values]):
         """`rows` are the values that each can have; `values` those that they begin with."""
         super().__init__()
         self.rows, self.values, self.row = rows, values, 0
+        self._shown = Static(id="rows")
 
     def compose(self) -> ComposeResult:
         box = VerticalScroll()
         box.border_title = self.TITLE
         box.border_subtitle = "up, down: row | left, right: change it | escape closes"
         with box:
-            yield Static(id="rows")
+            yield self._shown
 
     def on_mount(self) -> None:
         self._show()
@@ -73,7 +74,7 @@ class RowsScreen(ModalScreen[Values]):
         return [_line(name, self.values[name], notes.get(name, ""), name == chosen) for name in self.rows]
 
     def _show(self) -> None:
-        self.query_one("#rows", Static).update(self.content())
+        self._shown.update(self.content())
 
 
 def turned(values: Sequence[Any], value: Any, by: int) -> Any:

@@ -109,10 +109,22 @@ class Terminal:
                 when = f"after {seconds:g} s" if status is None else f"when it ended with {status}"
                 raise AssertionError(f"{complaint} {when}:\n{self.text}")
 
+    def send(self, number):
+        self._process.send_signal(number)
+
+    @property
+    def stopped(self):
+        """Whether it has been stopped since this was asked last."""
+        return os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOHANG) is not None
+
+    def wipe(self):
+        """Forget what is on the screen."""
+        self._screen.reset()
+
     def end(self, how):
         """End it by a key or a signal; its exit status, and all that it has written."""
         if isinstance(how, signal.Signals):
-            self._process.send_signal(how)
+            self.send(how)
         else:
             self.press(how)
         self.wait_until(lambda: self._process.poll() is not None, complaint="still running")

@@ -212,3 +212,15 @@ def test_any_keys_at_any_size_leave_it_alive(start):
     status, output = terminal.end("ctrl+q")
     assert status == 0
     assert b"Error" not in output
+
+
+@pytest.mark.skipif(not hasattr(Signals, "SIGTSTP"), reason="nothing is stopped and continued here")
+def test_stopped_and_continued_it_has_a_full_picture(start, session):
+    terminal = start()
+    terminal.send(Signals.SIGTSTP)
+    terminal.wait_until(lambda: terminal.stopped, complaint="not stopped")
+    assert terminal.modes["1049"] == "l"
+    terminal.wipe()
+    terminal.send(Signals.SIGCONT)
+    terminal.wait_for("q quit")
+    terminal.wait_until(lambda: shows(terminal, session), complaint="no full picture")
