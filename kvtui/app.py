@@ -38,7 +38,7 @@ from kvtui.screens.help import HelpScreen
 from kvtui.screens.main import MainScreen
 from kvtui.screens.memory import MemoryScreen
 from kvtui.screens.prompt import PromptScreen
-from kvtui.screens.rows import Values
+from kvtui.screens.rows import Values, turned
 from kvtui.screens.sampling import Sampling, SamplingScreen
 from kvtui.session import Session
 from kvtui.settings import Settings, load_settings, save_settings, settings_path
@@ -275,8 +275,7 @@ class KvtuiApp(App[None]):
         self._wake.set()
 
     def action_faster(self, by: int = 1) -> None:
-        place = SPEEDS.index(self.steps_per_second) + by
-        self.steps_per_second = SPEEDS[max(0, min(len(SPEEDS) - 1, place))]
+        self.steps_per_second = turned(SPEEDS, self.steps_per_second, by)
         self.word = f"Speed of a run: {speed(self.steps_per_second)}."
         self._remember()
         self._show()
@@ -399,7 +398,7 @@ class KvtuiApp(App[None]):
         self._show()
 
     def action_copy(self) -> None:
-        text = self.snapshot.prompt + self.snapshot.generated
+        text = self.snapshot.text
         self.copy_to_clipboard(text)
         self.word = f"Copied {count(len(text), 'character')}, where the terminal allows it."
         self._show()
@@ -440,7 +439,7 @@ def speed(steps_per_second: float) -> str:
 
 def next_baseline(session: Session) -> str:
     session.set_baseline(session.baseline_mode.next)
-    baseline = session.snapshot().baseline
+    baseline = session.baseline
     if baseline is None:
         return "Baseline off."
     same = (

@@ -30,9 +30,9 @@ def chart(
 
     Points that a logarithm cannot show (zero, infinite, NaN) are left out.
     """
-    look = Look(ascii=in_ascii)
     import plotext  # here, because it takes longer to import than all else together
 
+    look = Look(ascii=in_ascii)
     plotext.terminal.limit(False, False)  # a chart is as large as it is asked for, not as the terminal
     shown = [Series(s.colour, _log10(s.points), s.curve) for s in series]
     shown = [s for s in shown if s.points]

@@ -14,7 +14,7 @@ from platformdirs import user_cache_path
 import model
 from kvtui import __version__
 from kvtui.machine import Machine
-from model.files import write_whole
+from model.files import write_bytes_whole
 
 QUICK_CONTEXTS, QUICK_SECONDS = (16, 64, 128, 512), 0.2
 LONG_CONTEXTS, LONG_SECONDS = (1024, 2048, 4096, 8192, 16384), 1.0
@@ -74,7 +74,7 @@ class CurveStore:
         """Raises OSError where the file cannot be written."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"key": self.key, "rows": curves.rows})
-        write_whole(self.path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+        write_bytes_whole(self.path, text.encode("utf-8"))
 
     async def measure(self, contexts: Sequence[int], seconds: float) -> AsyncIterator[dict[str, Any]]:
         """Yield a row for each context. Cancelling it ends the process. Raises OSError if one fails."""

@@ -5,14 +5,13 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kvtui.machine import Machine
 from kvtui.output import finite
 from kvtui.snapshot import Snapshot
-from model.files import write_whole
+from model.files import write_bytes_whole
 
 
 def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem: Path) -> None:
@@ -25,7 +24,7 @@ def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem
         "positions": model.block_size,
         "machine": asdict(Machine.here()),
         "prompt": snapshot.prompt,
-        "text": snapshot.prompt + snapshot.generated,
+        "text": snapshot.text,
         "prefill_ms": snapshot.prefill_seconds * 1e3,
         "steps": steps,
     }
@@ -38,11 +37,7 @@ def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem
         (".csv", table.getvalue()),
         (".svg", picture),
     ):
-        write_whole(stem.with_name(stem.name + suffix), partial(_write, text))
-
-
-def _write(text: str, path: Path) -> None:
-    path.write_bytes(text.encode("utf-8"))
+        write_bytes_whole(stem.with_name(stem.name + suffix), text.encode("utf-8"))
 
 
 STEP_KEYS = (

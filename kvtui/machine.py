@@ -32,7 +32,7 @@ class Machine:
     @classmethod
     def here(cls) -> "Machine":
         """This machine, with the threads that BLAS uses now."""
-        blas: dict[str, Any] = next((lib for lib in threadpool_info() if lib["user_api"] == "blas"), {})
+        blas = _blas()
         return cls(
             processor=_processor(),
             blas=f"{blas.get('internal_api', 'unknown BLAS')} {blas.get('version') or ''}".strip(),
@@ -40,6 +40,15 @@ class Machine:
             numpy=np.__version__,
             python=platform.python_version(),
         )
+
+
+def blas_threads_in_use() -> int | None:
+    """How many threads BLAS uses now; None where it does not tell."""
+    return _blas().get("num_threads")
+
+
+def _blas() -> dict[str, Any]:
+    return next((lib for lib in threadpool_info() if lib["user_api"] == "blas"), {})
 
 
 def _processor() -> str:

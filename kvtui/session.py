@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kvtui.machine import Machine
+from kvtui.machine import blas_threads_in_use
 from kvtui.snapshot import (
     Baseline,
     BaselineMode,
@@ -66,12 +66,12 @@ class Session:
             name,
             config.n_layer,
             config.n_head,
-            config.n_embd // config.n_head,
+            config.head_dim,
             config.block_size,
             str(gpt.dtype),
             gpt.nbytes,
             self._real.cache.bytes_per_token,
-            Machine.here().blas_threads,
+            blas_threads_in_use(),
         )
         self._baseline: Baseline | None = None
         self._warm_up()
@@ -167,6 +167,11 @@ class Session:
     @property
     def prompt(self) -> list[int]:
         return self._text[: self._prompt_length]
+
+    @property
+    def baseline(self) -> Baseline | None:
+        """The full forward pass over the present window, if one is asked for."""
+        return self._baseline
 
     def set_sampler(self, sampler: Sampler) -> None:
         """Choose otherwise from here on; what was written stays."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from platformdirs import user_config_path
 
-from model.files import write_whole
+from model.files import write_bytes_whole
 
 
 @dataclass(frozen=True)
@@ -47,4 +47,4 @@ def save_settings(path: Path, settings: Settings) -> None:
     """Raises OSError where the file cannot be written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in asdict(settings).items())
-    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+    write_bytes_whole(path, text.encode("utf-8"))

@@ -125,6 +125,10 @@ class Snapshot:
     steps: tuple[Step, ...]
 
     @property
+    def text(self) -> str:
+        return self.prompt + self.generated
+
+    @property
     def length(self) -> int:
         """Characters in the text."""
         return len(self.prompt) + len(self.generated)

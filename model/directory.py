@@ -7,7 +7,7 @@ import numpy as np
 
 from model.config import GPTConfig
 from model.config_json import config_json
-from model.files import write_whole
+from model.files import write_bytes_whole
 from model.tokenizer import CharTokenizer
 from model.weights import WEIGHTS, write_parameters
 
@@ -35,4 +35,4 @@ def write_model(
 def _write_text(path: Path, text: str) -> None:
     # A file name in the card may hold what is not Unicode.
     data = text.encode("utf-8", errors="backslashreplace")
-    write_whole(path, lambda temporary: temporary.write_bytes(data))
+    write_bytes_whole(path, data)

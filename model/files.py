@@ -23,12 +23,17 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         raise
 
 
+def write_bytes_whole(path: Path, data: bytes) -> None:
+    """Write a file's content, whole or not at all. Raises OSError as `write_whole` does."""
+    write_whole(path, lambda temporary: temporary.write_bytes(data))
+
+
 def write_safetensors(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
     """Write arrays, whole or not at all. Raises OSError where there is no room or no permission."""
     # Not safetensors' own save_file, which says SafetensorError to a full disk too; and it writes the
     # memory of an array as it lies there, whatever its strides.
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_whole(path, lambda temporary: temporary.write_bytes(save(contiguous, metadata)))
+    write_bytes_whole(path, save(contiguous, metadata))
 
 
 def _fill_and_rename(temporary: Path, path: Path, write: Callable[[Path], object]) -> None:

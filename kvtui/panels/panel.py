@@ -193,6 +193,15 @@ def cut(line: Content, width: int, ellipsis: str) -> Content:
     return Content.assemble(line.truncate(max(0, width - cell_len(ellipsis))), (ellipsis, "dim"))
 
 
+def paragraph(text: str, width: int, height: int, ellipsis: str) -> list[Content]:
+    """A text in no more than so many lines; where it is longer, its end is a sign of that."""
+    lines = Content(text).wrap(width)
+    if len(lines) > height:
+        rest = Content(" ").join(lines[height - 1 :])
+        lines = [*lines[: height - 1], cut(rest, width, ellipsis)]
+    return lines
+
+
 def fitting(width: int, *lines: Content) -> Content:
     """The first of some ways to say it that fits; otherwise the last, which is the shortest."""
     return next((line for line in lines if line.cell_length <= width), lines[-1])

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from statistics import median
 
-from textual.content import Content
-
 from kvtui.figures import count, milliseconds
-from kvtui.panels.panel import Line, View, ViewWidget, cut
+from kvtui.panels.panel import Line, View, ViewWidget, paragraph
 from kvtui.snapshot import Snapshot
 
 
@@ -16,11 +14,7 @@ class Sentence(ViewWidget):
     """
 
     def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
-        wrapped = Content(sentence(view)).wrap(width)
-        if len(wrapped) > height:
-            rest = Content(" ").join(wrapped[height - 1 :])
-            wrapped = [*wrapped[: height - 1], cut(rest, width, view.look.ellipsis)]
-        return wrapped
+        return paragraph(sentence(view), width, height, view.look.ellipsis)
 
 
 def sentence(view: View) -> str:

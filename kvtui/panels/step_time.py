@@ -15,14 +15,9 @@ from kvtui.snapshot import BaselineMode, Snapshot
 from kvtui.visual import ALL_AT_ONCE, CACHED, DIM, UNCACHED
 
 # The chart is painted with colour numbers; these are the styles of the theme that they stand for.
-COLOURS = {
-    chart.CACHED: CACHED.style,
-    chart.BLOCKED: UNCACHED.style,
-    chart.ALL: ALL_AT_ONCE.style,
-    chart.FRAME: DIM,
-}
+COLOURS = {number: idea.style for number, idea in chart.IDEAS.items()} | {chart.FRAME: DIM}
 
-CURVES = dict(zip((chart.CACHED, chart.BLOCKED, chart.ALL), KINDS, strict=True))
+CURVES = dict(zip(chart.IDEAS, KINDS, strict=True))
 
 
 class StepTimePanel(Panel):

@@ -25,7 +25,7 @@ class TextPanel(Panel):
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot = view.snapshot
-        text = snapshot.prompt + snapshot.generated
+        text = snapshot.text
         # The newest character is shown as what it is: also a newline, or a blank.
         text = _printable(text[:-1]) + view.look.glyph(text[-1])
         start = max(0, len(text) - 2 * width * height)  # more than there is room for

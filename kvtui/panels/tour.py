@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from kvtui.panels.panel import Line, View, ViewWidget, cut, spread
+from kvtui.panels.panel import Line, View, ViewWidget, paragraph, spread
 from kvtui.tour import STOPS
 from kvtui.visual import DIM
 
@@ -27,8 +27,5 @@ class TourBox(ViewWidget):
             return []
         stop = STOPS[view.stop]
         title = Content.styled(f"{view.stop + 1} of {len(STOPS)}  {stop.title}", "bold $primary")
-        text = Content(stop.text).wrap(width)
-        if len(text) > height - 1:
-            rest = Content(" ").join(text[height - 2 :])
-            text = [*text[: height - 2], cut(rest, width, view.look.ellipsis)]
+        text = paragraph(stop.text, width, height - 1, view.look.ellipsis)
         return [spread(title, Content.styled(KEYS, DIM), width), *text]

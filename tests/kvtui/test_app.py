@@ -42,6 +42,14 @@ async def press(app, pilot, *keys):
     await pilot.pause()
 
 
+async def begin_with(app, pilot, prompt):
+    """Enter a prompt in its dialog, which is open."""
+    app.screen.query_one(PromptArea).text = prompt
+    await pilot.press("enter")
+    await pilot.pause()
+    await app.settled()
+
+
 def screen_text(app):
     """What the panels, the sentence and the key bar show, as plain text."""
     widgets = [
@@ -164,10 +172,7 @@ async def test_p_begins_with_another_prompt(make_app):
         assert "does not know 'o' 'l'" in app.screen.query_one("#note").render().plain
         await pilot.press("enter")
         assert isinstance(app.screen, PromptScreen)
-        app.screen.query_one(PromptArea).text = "[h gab["
-        await pilot.press("enter")
-        await pilot.pause()
-        await app.settled()
+        await begin_with(app, pilot, "[h gab[")
         assert (app.snapshot.prompt, app.snapshot.generated) == ("[h gab[", "")
 
 
@@ -422,10 +427,7 @@ async def test_the_way_to_the_limit_ends_with_another_prompt(make_app, monkeypat
         app.action_limit()
         app.action_prompt()
         await pilot.pause()
-        app.screen.query_one(PromptArea).text = "ha"
-        await pilot.press("enter")
-        await pilot.pause()
-        await app.settled()
+        await begin_with(app, pilot, "ha")
         assert (app.snapshot.prompt, app.snapshot.generated) == ("ha", "")
 
 

@@ -52,7 +52,6 @@ def fill_disk_at(monkeypatch, name):
         write_whole(path, fail if path.name == name else write)
 
     monkeypatch.setattr("model.files.write_whole", limited)
-    monkeypatch.setattr("model.directory.write_whole", limited)
 
 
 def test_a_model_directory_is_written_and_nothing_else(train, kvtui, tmp_path):
