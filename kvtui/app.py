@@ -1,6 +1,5 @@
 """The screen: keys go to the session on its thread, its snapshots to the panels."""
 
-import argparse
 import asyncio
 import gc
 import math
@@ -30,10 +29,7 @@ from kvtui.errors import explain
 from kvtui.export import export_run
 from kvtui.figures import count, milliseconds
 from kvtui.keys import KEYS
-from kvtui.loading import load_model, load_tokenizer, model_at_work
-from kvtui.machine import single_blas_thread
 from kvtui.panels.panel import Panel, View
-from kvtui.prompts import default_prompt, encode_prompt
 from kvtui.screens.help import HelpScreen
 from kvtui.screens.main import MainScreen
 from kvtui.screens.memory import MemoryScreen
@@ -41,12 +37,12 @@ from kvtui.screens.prompt import PromptScreen
 from kvtui.screens.rows import Values, turned
 from kvtui.screens.sampling import Sampling, SamplingScreen
 from kvtui.session import Session
-from kvtui.settings import Settings, load_settings, save_settings, settings_path
+from kvtui.settings import Settings, load_settings, save_settings
 from kvtui.snapshot import Snapshot
 from kvtui.themes import DARK, LIGHT
 from kvtui.tour import STOPS
 from kvtui.visual import Look
-from model.gpt import BUNDLED
+from model.limit import NaiveSlide, Recompute
 
 SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 0.0)  # steps a second of a run; the last is as fast as it goes
 SLICE = 0.03  # seconds of engine work between two pictures on the way to the limit
@@ -100,7 +96,8 @@ class KvtuiApp(App[None]):
         self.snapshot: Snapshot = session.snapshot()
         self.look = look or Look()
         self.main = MainScreen(settings.zoomed)
-        self.naive_shown = False
+        self.pair = (Recompute.name, NaiveSlide.name)
+        self.pair_shown = False
         self.running = False
         self.to_limit = False
         self.word: str | None = None
@@ -158,7 +155,7 @@ class KvtuiApp(App[None]):
         self.main.show(
             View(
                 self.snapshot,
-                self.naive_shown,
+                self.pair if self.pair_shown else None,
                 self.running,
                 look,
                 self.curves,
@@ -284,7 +281,7 @@ class KvtuiApp(App[None]):
         self.action_faster(-1)
 
     def action_naive(self) -> None:
-        self.naive_shown, self.word = not self.naive_shown, None
+        self.pair_shown, self.word = not self.pair_shown, None
         self._show()
 
     def action_baseline(self) -> None:
@@ -379,7 +376,7 @@ class KvtuiApp(App[None]):
         """Show what a stop of the tour says, and do what it does."""
         self._stop()
         stop = STOPS[number]
-        self.stop, self.naive_shown, self.word = number, stop.naive, None
+        self.stop, self.pair_shown, self.word = number, stop.naive, None
         self.main.turn_to(stop.panel)
         self._submit(stop.do)
         if stop.to_limit and self.snapshot.length < self.snapshot.window_full_at:
@@ -459,24 +456,3 @@ def toward_limit(session: Session) -> str | None:
     while session.length < session.window_full_at and time.perf_counter() < end:
         session.step()
     return None
-
-
-def run_screen(args: argparse.Namespace) -> int:
-    """Load a model, open the screen, and return the exit status. Raises CommandError for bad input."""
-    gpt = load_model(args.model, args.dtype)
-    tokenizer = load_tokenizer(args.model, gpt)
-    encode_prompt(tokenizer, args.screen_prompt)  # a bad prompt is told on the command line
-    prompt = default_prompt(tokenizer) if args.screen_prompt is None else args.screen_prompt
-    name = (args.model or BUNDLED).resolve().name
-    sampling = Sampling(args.temperature, args.top_k, args.seed or 0)
-    with single_blas_thread(), model_at_work():
-        app = KvtuiApp(
-            Session(gpt, tokenizer, prompt, name, sampling.sampler()),
-            Look(ascii=args.screen_ascii),
-            CurveStore.of_user(args.model, args.dtype),
-            sampling,
-            settings_path(),
-            tour=args.screen_tour,
-        )
-        app.run()
-    return app.return_code or 0

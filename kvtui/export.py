@@ -12,6 +12,7 @@ from kvtui.machine import Machine
 from kvtui.output import finite
 from kvtui.snapshot import Snapshot
 from model.files import write_bytes_whole
+from model.limit import NaiveSlide
 
 
 def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem: Path) -> None:
@@ -48,8 +49,8 @@ STEP_KEYS = (
 
 def steps_of(snapshot: Snapshot, characters: Sequence[str]) -> Iterator[dict[str, Any]]:
     """For each step what was measured; past the limit also what both models chose next."""
-    naive = snapshot.naive
-    first_past = len(snapshot.steps) - len(naive.comparisons) if naive else len(snapshot.steps)
+    naive = snapshot.policy(NaiveSlide.name)
+    first_past = len(snapshot.steps) - snapshot.slides
     for i, (step, character) in enumerate(zip(snapshot.steps, snapshot.generated, strict=True)):
         row: dict[str, Any] = dict.fromkeys(STEP_KEYS)
         row |= {"position": step.position, "character": character, "ms": step.seconds * 1e3}
@@ -58,7 +59,7 @@ def steps_of(snapshot: Snapshot, characters: Sequence[str]) -> Iterator[dict[str
             row |= {"uncached_ms": step.baseline.seconds * 1e3, "max_abs_diff": step.baseline.max_abs_diff}
         if naive and i >= first_past:
             comparison = naive.comparisons[i - first_past]
-            row["naive_ms"] = naive.step_seconds[i - first_past] * 1e3
-            row |= {"real": characters[comparison.real], "naive": characters[comparison.naive]}
+            row["naive_ms"] = float(naive.comparisons.seconds[i - first_past]) * 1e3
+            row |= {"real": characters[comparison.real], "naive": characters[comparison.other]}
             row |= {"agree": comparison.agree, "kl": finite(comparison.kl)}
         yield row

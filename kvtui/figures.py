@@ -1,8 +1,5 @@
 """Figures for people: no more digits than they deserve, and always a unit."""
 
-import math
-from collections.abc import Sequence
-
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -37,8 +34,3 @@ def count(n: int, noun: str) -> str:
 def times(ratio: float) -> str:
     """72x, 3.4x."""
     return f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:,.0f}x"
-
-
-def percentile(values: Sequence[float], share: int) -> float:
-    """The smallest of the values that so many per cent of them do not exceed (the nearest rank)."""
-    return sorted(values)[max(0, math.ceil(share * len(values) / 100) - 1)]

@@ -1,4 +1,4 @@
-"""A run that can be stepped both ways: the real model, and past the limit the naive slide beside it.
+"""A run that can be stepped both ways: the real model, and past the limit other policies beside it.
 
 Nothing here knows a terminal. The state is the text; everything else follows from it, so that going
 back is exact: the cache is trimmed, or filled again the way that it was filled the first time.
@@ -7,26 +7,27 @@ back is exact: the cache is trimmed, or filled again the way that it was filled 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
+from kvtui.beside import Beside
 from kvtui.machine import blas_threads_in_use
+from kvtui.records import Records
 from kvtui.snapshot import (
+    STEP,
     Baseline,
     BaselineMode,
     CacheContent,
     Candidate,
     ModelFacts,
-    NaiveState,
+    PolicyState,
     Snapshot,
-    Step,
+    Steps,
 )
 from model.cache import KVCache
-from model.comparison import Comparison, compare
 from model.decoder import Decoder
 from model.gpt import GPT
-from model.limit import NaiveSlide, Recompute
+from model.limit import POLICIES, LimitPolicy, Recompute
 from model.ops import softmax
 from model.prefill import prefill
 from model.sampling import Sampler, greedy
@@ -60,7 +61,7 @@ class Session:
         self.baseline_mode = BaselineMode.OFF
         self._warmed_up: set[BaselineMode] = set()
         self._real = Recompute(gpt)
-        self._naive = NaiveSlide(gpt)
+        self._beside = [Beside(policy(gpt), clock) for policy in POLICIES[1:] if policy.goes_on]
         config = gpt.config
         self.facts = ModelFacts(
             name,
@@ -83,9 +84,9 @@ class Session:
         self.gpt.checked(tokens)
         self._text = tokens
         self._prompt_length = len(tokens)
-        self._steps: list[Step] = []
-        self._comparisons: list[Comparison] = []
-        self._naive_seconds: list[float] = []
+        self._records = Records(STEP)
+        for other in self._beside:
+            other.begin(self.window_full_at)
         self._busy_until = -math.inf
         self._went_back = False
         for _ in range(2):  # the first time untimed: see _rehearse
@@ -127,10 +128,11 @@ class Session:
         logits = self._real.step(self._text)
         seconds = self.clock() - begin
         self._take(logits)
-        self._steps.append(Step(self.length, seconds, recomputed, None))
         self._measure_baseline()
+        self._records.append(*Steps.row(seconds, self._baseline))
         if recomputed:
-            self._step_naive()
+            for other in self._beside:
+                other.step(self._text, logits, self.sampler)
         self._busy_until = self.clock()
 
     def _take(self, logits: np.ndarray) -> None:
@@ -141,24 +143,21 @@ class Session:
     def _return_to(self, length: int) -> None:
         """After a step that broke off: drop what it left, and fill the caches again from the text."""
         del self._text[length:]
-        del self._steps[length - self._prompt_length :]
-        past = max(0, length - self.window_full_at)
-        del self._comparisons[past:], self._naive_seconds[past:]
+        self._records.keep(length - self._prompt_length)
         self._take(self._replay())
-        if past:
-            self._replay_naive()
+        for other in self._beside:
+            other.return_to(self._text)
 
     def back(self) -> bool:
         """Undo the last step exactly; False at the prompt, where there is nothing to undo."""
-        if not self._steps:
+        if self.length == self._prompt_length:
             return False
         was_past_limit = self.length > self.window_full_at
         self._text.pop()
-        self._steps.pop()
+        self._records.keep(len(self._records) - 1)
         if was_past_limit:
-            self._comparisons.pop()
-            self._naive_seconds.pop()
-            self._rewind_naive()
+            for other in self._beside:
+                other.back(self._text)
         self._take(self._replay() if was_past_limit else self._trimmed())
         self._measure_baseline()
         self._went_back = True
@@ -182,6 +181,10 @@ class Session:
         """Measure a full forward pass at every step from this one on, or stop doing so."""
         self.baseline_mode = mode
         self._measure_baseline()
+        if self._baseline and len(self._records):  # the last step has one now, too
+            seconds = self._records.rows["seconds"][-1]
+            self._records.keep(len(self._records) - 1)
+            self._records.append(*Steps.row(seconds, self._baseline))
 
     def snapshot(self) -> Snapshot:
         text = self.tokenizer.decode(self._text)
@@ -190,14 +193,14 @@ class Session:
             prompt=text[: self._prompt_length],
             generated=text[self._prompt_length :],
             candidates=self._candidates(self._logits, self._choice),
-            cache=_content(self._real.cache),
+            cache=_content(self._real),
             window_full_at=self.window_full_at,
-            naive=self._naive_state(),
+            beside=tuple(map(self._state, self._beside)) if self.length > self.window_full_at else (),
             went_back=self._went_back,
             baseline_mode=self.baseline_mode,
             prefill_seconds=self._prefill_seconds,
             baseline=self._baseline,
-            steps=tuple(self._steps),
+            steps=Steps(self._records.rows, self._prompt_length + 1, self.window_full_at),
         )
 
     # The real model
@@ -223,42 +226,10 @@ class Session:
             logits = self._real.step(self._text[:end])
         return logits
 
-    # The naive slide
-
-    def _step_naive(self) -> None:
-        if self.length == self.window_full_at + 1:
-            self._naive.start(self._text[:-1])
-        begin = self.clock()
-        self._naive_logits = self._naive.step(self._text)
-        self._naive_seconds.append(self.clock() - begin)
-        self._comparisons.append(compare(self.length, self._logits, self._naive_logits, self.sampler))
-
-    def _rewind_naive(self) -> None:
-        """Bring the naive cache to the text, which is one shorter than what it holds."""
-        slides = self.length - self.window_full_at
-        if slides == 0:
-            return
-        if self._naive.back():
-            self._naive.cache.trim(1)
-            self._naive_logits = self._naive.decoder.step(self._text[-1])
-            return
-        self._replay_naive()
-
-    def _replay_naive(self) -> None:
-        self._naive.start(self._text[: self.window_full_at])
-        for end in range(self.window_full_at + 1, self.length + 1):
-            self._naive_logits = self._naive.step(self._text[:end])
-
-    def _naive_state(self) -> NaiveState | None:
-        if not self._comparisons:
-            return None
-        return NaiveState(
-            slides=self.length - self.window_full_at,
-            cache=_content(self._naive.cache),
-            candidates=self._candidates(self._naive_logits, self.sampler(self._naive_logits, self.length)),
-            comparisons=tuple(self._comparisons),
-            step_seconds=tuple(self._naive_seconds),
-        )
+    def _state(self, other: Beside) -> PolicyState:
+        chosen = self.sampler(other.logits, self.length)
+        candidates = self._candidates(other.logits, chosen)
+        return PolicyState(other.policy.name, _content(other.policy), candidates, other.comparisons)
 
     # Measuring
 
@@ -269,7 +240,7 @@ class Session:
         dozen milliseconds steps take two to four times as long. A loop without a screen never sees that.
         """
         begin = now = self.clock()
-        usual = sorted(step.seconds for step in self._steps[-USUAL:] if not step.recomputed)
+        usual = sorted(self._records.rows["seconds"][-USUAL:])
         if begin - self._busy_until < PAUSE or (usual and usual[0] > LONGEST_REHEARSED):
             return
         while now - begin < REHEARSAL_SECONDS:
@@ -303,8 +274,6 @@ class Session:
         seconds = self.clock() - begin
         diff = float(np.abs(logits - self._logits).max())
         self._baseline = Baseline(mode, seconds, diff, float(np.abs(logits).max()))
-        if self._steps:
-            self._steps[-1] = replace(self._steps[-1], baseline=self._baseline)
 
     def _candidates(self, logits: np.ndarray, chosen: int) -> tuple[Candidate, ...]:
         probabilities = softmax(logits)
@@ -315,11 +284,12 @@ class Session:
         return tuple(Candidate(characters[i], float(probabilities[i]), i == chosen) for i in order)
 
 
-def _content(cache: KVCache) -> CacheContent:
+def _content(policy: LimitPolicy) -> CacheContent:
     """Norms over heads and head_dim of every stored key and value."""
+    cache = policy.cache
 
     def norms(stored: np.ndarray) -> np.ndarray:
         used = stored[:, :, : cache.offset]
         return np.sqrt(np.einsum("lhsd,lhsd->ls", used, used))
 
-    return CacheContent(norms(cache.keys), norms(cache.values))
+    return CacheContent(norms(cache.keys), norms(cache.values), policy.positions)

@@ -1,11 +1,17 @@
 """What the screen shows: one immutable value that the session makes and the panels read."""
 
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar, overload
 
 import numpy as np
 
 from model.comparison import Comparison
+from model.limit import POLICIES
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,104 @@ class Step:
     baseline: Baseline | None
 
 
+# A row of each: what was measured at one step of the real model, and at one of a policy beside it.
+STEP = np.dtype(
+    [("seconds", "f8"), ("mode", "u1"), ("baseline", "f8"), ("max_abs_diff", "f8"), ("max_abs_logit", "f8")]
+)
+COMPARISON = np.dtype([("real", "i4"), ("other", "i4"), ("kl", "f8"), ("seconds", "f8")])
+
+
+class Rows(Sequence[Item]):
+    """A sequence of values that are kept as rows of a table, and made when one is asked for."""
+
+    def __init__(self, rows: np.ndarray, first: int) -> None:
+        """The first row is of the step that made the text `first` characters long."""
+        self.rows, self._first = rows, first
+
+    @abstractmethod
+    def item(self, i: int) -> Item: ...
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, i: int) -> Item: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[Item]: ...
+    def __getitem__(self, i: int | slice) -> Item | list[Item]:
+        if isinstance(i, slice):
+            return [self.item(j) for j in range(*i.indices(len(self)))]
+        return self.item(range(len(self))[i])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Rows):
+            return NotImplemented
+        return self._first == other._first and self.rows.tobytes() == other.rows.tobytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Steps(Rows[Step]):
+    """The steps of the real model."""
+
+    def __init__(self, rows: np.ndarray, first: int, window_full_at: int) -> None:
+        super().__init__(rows, first)
+        self._window_full_at = window_full_at
+
+    @staticmethod
+    def row(seconds: float, baseline: Baseline | None) -> tuple[float, ...]:
+        """The fields of STEP."""
+        if baseline is None:
+            return seconds, 0, 0.0, 0.0, 0.0
+        mode = list(BaselineMode).index(baseline.mode)
+        return seconds, mode, baseline.seconds, baseline.max_abs_diff, baseline.max_abs_logit
+
+    def item(self, i: int) -> Step:
+        seconds, mode, baseline, diff, logit = self.rows[i].item()
+        measured = Baseline(list(BaselineMode)[mode], baseline, diff, logit) if mode else None
+        return Step(self._first + i, seconds, i >= self.cached, measured)
+
+    @property
+    def cached(self) -> int:
+        """How many of them went through the cache: those before the window was full."""
+        return min(len(self), self._window_full_at + 1 - self._first)
+
+    def seconds(self, recomputed: bool) -> np.ndarray:
+        """What the cached steps took, or those that recomputed the window."""
+        seconds: np.ndarray = self.rows["seconds"]
+        return seconds[self.cached :] if recomputed else seconds[: self.cached]
+
+
+class Comparisons(Rows[Comparison]):
+    """A policy's predictions beside the real model's."""
+
+    def item(self, i: int) -> Comparison:
+        real, other, kl, _ = self.rows[i].item()
+        return Comparison(self._first + i, real, other, kl)
+
+    @property
+    def seconds(self) -> np.ndarray:
+        """Measured: the policy's own work in each step."""
+        return self.rows["seconds"]
+
+    @property
+    def agreed(self) -> int:
+        return int((self.rows["real"] == self.rows["other"]).sum())
+
+    @property
+    def mean_kl(self) -> float:
+        return float(self.rows["kl"].mean())
+
+    @property
+    def max_kl(self) -> float:
+        return float(self.rows["kl"].max())
+
+    @property
+    def first_difference(self) -> int | None:
+        differing = np.flatnonzero(self.rows["real"] != self.rows["other"])
+        return self._first + int(differing[0]) if len(differing) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     character: str
@@ -72,6 +176,7 @@ class CacheContent:
 
     keys: np.ndarray
     values: np.ndarray
+    positions: np.ndarray  # (offset,), those that the entries were computed at
 
     @property
     def stored(self) -> int:
@@ -80,32 +185,20 @@ class CacheContent:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CacheContent):
             return NotImplemented
-        return np.array_equal(self.keys, other.keys) and np.array_equal(self.values, other.values)
+        names = ("keys", "values", "positions")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
-class NaiveState:
-    """The naive slide, once the text is longer than the window: its cache and its predictions."""
+class PolicyState:
+    """A limit policy beside the real model, once the text is longer than the window."""
 
-    slides: int  # entries dropped so far
+    name: str
     cache: CacheContent
     candidates: tuple[Candidate, ...]
-    comparisons: tuple[Comparison, ...]  # of every step past the limit
-    step_seconds: tuple[float, ...]  # measured: the naive model's own work in these steps
-
-    @property
-    def agreed(self) -> int:
-        return sum(c.agree for c in self.comparisons)
-
-    @property
-    def mean_kl(self) -> float:
-        return sum(c.kl for c in self.comparisons) / len(self.comparisons)
-
-    @property
-    def first_difference(self) -> int | None:
-        return next((c.position for c in self.comparisons if not c.agree), None)
+    comparisons: Comparisons  # of every step past the limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +209,13 @@ class Snapshot:
     candidates: tuple[Candidate, ...]  # of the real model, most likely first
     cache: CacheContent  # of the real model
     window_full_at: int  # length of the text at which the next character no longer fits
-    naive: NaiveState | None  # None until the text is longer than that
+    beside: tuple[PolicyState, ...]  # the other policies, once the text is longer than that
     went_back: bool  # the last action undid a step
     baseline_mode: BaselineMode
     # Measured:
     prefill_seconds: float
     baseline: Baseline | None  # of this step
-    steps: tuple[Step, ...]
+    steps: Steps
 
     @property
     def text(self) -> str:
@@ -133,9 +226,18 @@ class Snapshot:
         """Characters in the text."""
         return len(self.prompt) + len(self.generated)
 
-    def step_seconds(self, recomputed: bool) -> list[float]:
-        """What the cached steps took, or those that recomputed the window."""
-        return [step.seconds for step in self.steps if step.recomputed is recomputed]
+    @property
+    def slides(self) -> int:
+        """Characters past the limit: how often a policy made room."""
+        return max(0, self.length - self.window_full_at)
+
+    @property
+    def ended(self) -> set[str]:
+        """The policies whose text has ended."""
+        return {policy.name for policy in POLICIES if not policy.goes_on} if self.past_limit else set()
+
+    def policy(self, name: str) -> PolicyState | None:
+        return next((state for state in self.beside if state.name == name), None)
 
     @property
     def visible(self) -> int:

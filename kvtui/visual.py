@@ -16,6 +16,20 @@ ALL_AT_ONCE = Idea("◌", "@", "$accent")  # uncached as well, with all scores i
 REAL = Idea("◆", "#", "$primary")
 NAIVE = Idea("◇", "x", "$error")
 
+SINKS = Idea("◈", "k", "$accent")
+REFILL = Idea("◉", "r", "$success")
+STOP = Idea("■", "s", "$warning")
+
+# The limit policies, by their names.
+POLICY_IDEAS = {
+    "recompute": REAL,
+    "naive slide": NAIVE,
+    "attention sinks": SINKS,
+    "refill": REFILL,
+    "stop": STOP,
+}
+POLICY_LABELS = {name: name for name in POLICY_IDEAS} | {"recompute": "real model"}
+
 DIM = "dim"
 BRIGHT = "bold $foreground"
 

@@ -82,26 +82,28 @@ class KVCache:
         """Forget all tokens."""
         self.offset = 0
 
-    def drop_oldest(self) -> np.ndarray:
-        """Evict the oldest token; the rest moves up by one, each entry as it was computed.
+    def drop_oldest(self, kept: int = 0) -> np.ndarray:
+        """Evict the oldest token behind the first `kept`; those after it move up, as they were computed.
 
         Returns a copy of its keys and values, (2, n_layer, H, D), for `restore_oldest`.
         """
-        if not self.offset:
-            raise ValueError("an empty cache has no oldest token to drop")
-        oldest = np.stack((self.keys[:, :, 0], self.values[:, :, 0]))
+        if not 0 <= kept < self.offset:
+            raise ValueError(f"there is no token behind the first {kept} of {self.offset} to drop")
+        oldest = np.stack((self.keys[:, :, kept], self.values[:, :, kept]))
         for stored in (self.keys, self.values):
-            stored[:, :, : self.offset - 1] = stored[:, :, 1 : self.offset]
+            stored[:, :, kept : self.offset - 1] = stored[:, :, kept + 1 : self.offset]
         self.offset -= 1
         return oldest
 
-    def restore_oldest(self, oldest: np.ndarray) -> None:
+    def restore_oldest(self, oldest: np.ndarray, kept: int = 0) -> None:
         """Undo a `drop_oldest`, with what it returned."""
         self.require_room(1)
+        if not 0 <= kept <= self.offset:
+            raise ValueError(f"no entry can stand behind the first {kept} of {self.offset}")
         layers, heads, _, width = self.keys.shape
         if oldest.shape != (2, layers, heads, width):
             raise ValueError(f"an entry has the shape {(2, layers, heads, width)}, not {oldest.shape}")
         for stored, entry in zip((self.keys, self.values), oldest, strict=True):
-            stored[:, :, 1 : self.offset + 1] = stored[:, :, : self.offset]
-            stored[:, :, 0] = entry
+            stored[:, :, kept + 1 : self.offset + 1] = stored[:, :, kept : self.offset]
+            stored[:, :, kept] = entry
         self.offset += 1

@@ -10,22 +10,22 @@ from model.sampling import Sampler, greedy
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the real model and the naive slide predict after a text of `position` tokens."""
+    """What the real model and another one predict after a text of `position` tokens."""
 
     position: int
     real: int  # the token that the real model chooses
-    naive: int
-    kl: float  # KL(real || naive) in nats
+    other: int
+    kl: float  # KL(real || other) in nats
 
     @property
     def agree(self) -> bool:
-        return self.real == self.naive
+        return self.real == self.other
 
 
-def compare(position: int, real: np.ndarray, naive: np.ndarray, sampler: Sampler = greedy) -> Comparison:
+def compare(position: int, real: np.ndarray, other: np.ndarray, sampler: Sampler = greedy) -> Comparison:
     """Compare the logits (V,) of two models, and what one sampler, with one draw, takes from each."""
     return Comparison(
-        position, sampler(real, position), sampler(naive, position), kl_divergence(real, naive)
+        position, sampler(real, position), sampler(other, position), kl_divergence(real, other)
     )
 
 

@@ -24,6 +24,6 @@ def run(args: argparse.Namespace) -> int:
     served = "TEXTUAL_DRIVER" in os.environ  # in a browser, which has no terminal: see `kvtui serve`
     if not served and not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise CommandError("the screen needs a terminal; without one there is: kvtui generate PROMPT")
-    from kvtui.app import run_screen  # Textual is loaded here and nowhere else
+    from kvtui.start import run_screen  # Textual is loaded here and nowhere else
 
     return run_screen(args)

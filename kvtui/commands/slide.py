@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(step: Comparison, tokenizer: CharTokenizer) -> str:
-    real, naive = (visible(tokenizer.characters[token]) for token in (step.real, step.naive))
+    real, naive = (visible(tokenizer.characters[token]) for token in (step.real, step.other))
     mark = "same" if step.agree else "differ"
     return f"{step.position:8}  {real:^4}  {mark:^6}  {naive:^5}  {step.kl:8.3f}\n"
 
@@ -84,7 +84,7 @@ def _data(steps: list[Comparison], tokenizer: CharTokenizer) -> dict[str, object
         {
             "position": step.position,
             "real": tokenizer.characters[step.real],
-            "naive": tokenizer.characters[step.naive],
+            "naive": tokenizer.characters[step.other],
             "agree": step.agree,
             "kl": step.kl,
         }

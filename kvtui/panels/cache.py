@@ -14,8 +14,7 @@ from textual.strip import Strip
 from kvtui.figures import binary_size, count, percent
 from kvtui.panels.panel import Line, Panel, View, joined
 from kvtui.snapshot import CacheContent
-from kvtui.visual import BRIGHT, DIM, NAIVE, Look
-from model.limit import baked_positions
+from kvtui.visual import BRIGHT, DIM, POLICY_IDEAS, Look
 
 LABEL = 10  # cells in front of a strip: "layer 0 K "
 SCALE = 20  # cells behind it, for the range of the norms
@@ -40,7 +39,7 @@ class CachePanel(Panel):
         stored, capacity = snapshot.cache.stored, snapshot.model.block_size
         title = f"KV cache {dot} {stored:,} of {capacity:,} positions {dot} "
         title += f"{binary_size(stored * per_token)} of {binary_size(capacity * per_token)}"
-        return title + (f" {dot} naive slide" if view.naive_shown and snapshot.naive else "")
+        return title + (f" {dot} {view.shown_beside[-1].name}" if view.shown_beside else "")
 
     def subtitle(self, view: View) -> str:
         look = view.look
@@ -50,15 +49,15 @@ class CachePanel(Panel):
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         capacity = snapshot.model.block_size
-        naive = snapshot.naive if view.naive_shown else None
-        content = naive.cache if naive else snapshot.cache
+        content = view.shown_beside[-1].cache if view.shown_beside else snapshot.cache
         layout = StripLayout.fit(capacity, width - LABEL, look)
         with_scale = StripLayout.fit(capacity, width - LABEL - SCALE, look)
         if with_scale.per_bin == layout.per_bin:  # every position still has a place of its own
             layout = with_scale
         below = [_row(layout, "position", [(tick, str(tick), DIM) for tick in _ticks(capacity)])]
-        if naive:
-            below.append(_baked(layout, naive.slides, capacity))
+        if view.shown_beside:
+            idea = POLICY_IDEAS[view.shown_beside[-1].name]
+            below.append(_baked(layout, content.positions, idea.style))
         facts = _facts(view)
         facts_width = max(fact.cell_length for fact in facts)
         rows = 2 * snapshot.model.n_layer
@@ -233,12 +232,10 @@ def _row(layout: StripLayout, label: str, at: list[tuple[int, str, str]]) -> Con
     return Content.assemble(*parts)
 
 
-def _baked(layout: StripLayout, slides: int, capacity: int) -> Content:
+def _baked(layout: StripLayout, positions: np.ndarray, style: str) -> Content:
     """The positions that the entries were computed at, under those that they stand at now."""
-    baked = baked_positions(slides, capacity)
-    return _row(
-        layout, "baked in", [(tick, str(baked[tick]), f"bold {NAIVE.style}") for tick in _ticks(capacity)]
-    )
+    ticks = [tick for tick in _ticks(layout.capacity) if tick < len(positions)]
+    return _row(layout, "baked in", [(tick, str(positions[tick]), f"bold {style}") for tick in ticks])
 
 
 def _facts(view: View) -> list[Content]:

@@ -6,7 +6,7 @@ from textual.content import Content
 
 from kvtui.figures import count
 from kvtui.panels.panel import Line, View, ViewWidget, spread
-from kvtui.visual import CACHED, DIM, NAIVE, REAL, UNCACHED
+from kvtui.visual import CACHED, DIM, POLICY_IDEAS, POLICY_LABELS, REAL, UNCACHED
 
 
 class HeaderLine(ViewWidget):
@@ -36,7 +36,6 @@ def _state(view: View) -> Content:
         speed = f"{view.steps_per_second:g} a second" if view.steps_per_second else "as fast as it goes"
         return Content.styled(f"running, {speed}", "bold")
     ideas = [(CACHED, "cached"), (UNCACHED, "uncached")]
-    if view.naive_shown:
-        ideas += [(REAL, "real"), (NAIVE, "naive")]
+    ideas += [(POLICY_IDEAS[name], POLICY_LABELS[name].split()[0]) for name in view.pair or ()]
     marks = [Content.styled(f"{view.look.mark(idea)} {name}", idea.style) for idea, name in ideas]
     return Content("  ").join(marks)

@@ -1,14 +1,14 @@
 """What the steps cost: this one, the usual one, the prefill, and the same without a cache."""
 
-import statistics
 from collections.abc import Sequence
 
+import numpy as np
 from textual.content import Content
 
-from kvtui.figures import milliseconds, percentile, times
+from kvtui.figures import milliseconds, times
 from kvtui.panels.panel import Line, Panel, View, fitting, joined, spread
 from kvtui.snapshot import Baseline, BaselineMode, Snapshot, Step
-from kvtui.visual import ALL_AT_ONCE, BRIGHT, CACHED, DIM, NAIVE, UNCACHED, Look
+from kvtui.visual import ALL_AT_ONCE, BRIGHT, CACHED, DIM, POLICY_IDEAS, UNCACHED, Look
 
 
 class LatencyPanel(Panel):
@@ -22,11 +22,11 @@ class LatencyPanel(Panel):
         snapshot, look = view.snapshot, view.look
         head = [_this_step(snapshot, look, width)]
         for idea, recomputed, kind in ((CACHED, False, "cached"), (UNCACHED, True, "recomputed")):
-            if seconds := snapshot.step_seconds(recomputed):
+            if len(seconds := snapshot.steps.seconds(recomputed)):
                 head.append(_median_and_p95(look.mark(idea), idea.style, seconds, kind, width))
-        if view.naive_shown and snapshot.naive:
-            seconds = list(snapshot.naive.step_seconds)
-            head.append(_median_and_p95(look.mark(NAIVE), NAIVE.style, seconds, "naive", width))
+        for state in view.shown_beside:
+            idea, seconds = POLICY_IDEAS[state.name], state.comparisons.seconds
+            head.append(_median_and_p95(look.mark(idea), idea.style, seconds, state.name, width))
         head += _baseline(snapshot, look, width)
         strip = _strip(snapshot.steps[-width:], look, width, max(1, min(14, height - len(head) - 1)))
         return head + strip
@@ -48,12 +48,14 @@ def _this_step(snapshot: Snapshot, look: Look, width: int) -> Content:
     return spread(this, fitting(gap, with_count, prefill), width)
 
 
-def _median_and_p95(mark: str, style: str, seconds: Sequence[float], kind: str, width: int) -> Content:
+def _median_and_p95(mark: str, style: str, seconds: np.ndarray, kind: str, width: int) -> Content:
+    """`seconds` (n,); the 95th percentile is a time that was measured: the nearest rank."""
+    median, p95 = np.median(seconds), np.quantile(seconds, 0.95, method="inverted_cdf")
     figures = Content.assemble(
         (f"{mark} median ", style),
-        (milliseconds(statistics.median(seconds)), BRIGHT),
+        (milliseconds(median), BRIGHT),
         ("  p95 ", DIM),
-        (milliseconds(percentile(seconds, 95)), BRIGHT),
+        (milliseconds(p95), BRIGHT),
     )
     return fitting(
         width,

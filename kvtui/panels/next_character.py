@@ -1,14 +1,15 @@
 """What the model expects next; past the limit, beside it, what the naive slide expects."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from kvtui.figures import percent
 from kvtui.panels.panel import Line, Panel, View, joined, spread
-from kvtui.snapshot import Candidate, NaiveState
-from kvtui.visual import BRIGHT, DIM, NAIVE, REAL, Idea, Look
+from kvtui.snapshot import Candidate, PolicyState
+from kvtui.visual import BRIGHT, DIM, POLICY_IDEAS, POLICY_LABELS, REAL, Idea, Look
 
 SUMMARY_LINES = 3
 
@@ -18,19 +19,19 @@ class NextCharacterPanel(Panel):
         return "Next character"
 
     def subtitle(self, view: View) -> str:
-        return "same text for both" if view.naive_shown else view.sampling
+        return "same text for both" if view.pair else view.sampling
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
-        snapshot, look = view.snapshot, view.look
-        if not view.naive_shown:
-            return _column(snapshot.candidates, REAL, "real model", look, width, height)
+        look = view.look
+        if not view.pair:
+            return _column(view.snapshot.candidates, REAL, "real model", look, width, height)
         column = (width - 3) // 2
         rows = max(2, height - SUMMARY_LINES)
-        real = _column(snapshot.candidates, REAL, "real model", look, column, rows)
-        # Before the window is full the naive slide has nothing to drop: it is the real model.
-        naive_candidates = snapshot.naive.candidates if snapshot.naive else snapshot.candidates
-        naive = _column(naive_candidates, NAIVE, "naive slide", look, column, rows)
-        pairs = zip(real, naive, strict=True)
+        left, right = (
+            _column(view.candidates(name), POLICY_IDEAS[name], POLICY_LABELS[name], look, column, rows)
+            for name in view.pair
+        )
+        pairs = zip_longest(left, right, fillvalue=Content())
         table = [Content.assemble(a, " " * (column + 3 - a.cell_length), b) for a, b in pairs]
         return table + _summary(view, width)
 
@@ -40,6 +41,8 @@ def _column(
 ) -> list[Content]:
     """A heading, and the likeliest characters below it: mark of the choice, bar, per cent."""
     lines = [Content.styled(f"{look.mark(idea)} {name}", f"bold {idea.style}")]
+    if not candidates:
+        return [*lines, Content.styled("the text ends here", DIM)]
     shown = list(candidates[: rows - 1])
     if shown and not any(candidate.chosen for candidate in shown):  # drawn from further down
         shown[-1] = next(candidate for candidate in candidates if candidate.chosen)
@@ -62,35 +65,35 @@ def _column(
 
 
 def _summary(view: View, width: int) -> list[Content]:
-    """How far the two agree, over all steps past the limit."""
+    """How far those that are shown agree with the real model, over all steps past the limit."""
     snapshot, look = view.snapshot, view.look
-    naive = snapshot.naive
-    if naive is None:
+    if not snapshot.past_limit:
         left = snapshot.window_full_at - snapshot.length
         when = f"{left:,} to go" if left else "that is now"
         return [
             Content.styled(f"the same until the window is full at {snapshot.window_full_at:,}: {when}", DIM)
         ]
-    return [
-        _agreement(naive, look, width),
-        _history(naive, look, width),
-        _first_difference(view, naive, width),
-    ]
+    states = view.shown_beside
+    lines = [_agreement(state, look, width) for state in states]
+    if len(states) == 1:
+        lines += [_history(states[0], look, width), _first_difference(view, states[0], width)]
+    return lines
 
 
-def _agreement(naive: NaiveState, look: Look, width: int) -> Content:
+def _agreement(state: PolicyState, look: Look, width: int) -> Content:
     """M of N, the divergence, and the verdict on this step; in a narrow panel without the shares."""
-    now, n = naive.comparisons[-1], len(naive.comparisons)
+    comparisons, idea = state.comparisons, POLICY_IDEAS[state.name]
+    now, n = comparisons[-1], len(comparisons)
     mark, word, style = (
-        (look.agree, "same choice", REAL.style) if now.agree else (look.differ, "they differ", NAIVE.style)
+        (look.agree, "same choice", REAL.style) if now.agree else (look.differ, "they differ", idea.style)
     )
-    agreed, kl = (f"{naive.agreed:,} of {n:,}", BRIGHT), (f"{now.kl:.2f} nats", BRIGHT)
+    agreed, kl = (f"{comparisons.agreed:,} of {n:,}", BRIGHT), (f"{now.kl:.2f} nats", BRIGHT)
     full = Content.assemble(
         ("agree ", DIM),
         agreed,
-        (f" ({percent(naive.agreed / n)}) {look.dot} KL ", DIM),
+        (f" ({percent(comparisons.agreed / n)}) {look.dot} KL ", DIM),
         kl,
-        (f" mean {naive.mean_kl:.2f}", DIM),
+        (f" mean {comparisons.mean_kl:.2f}", DIM),
     )
     verdict = Content.styled(f"{mark} {word}", f"bold {style}")
     if full.cell_length + verdict.cell_length < width:
@@ -99,17 +102,18 @@ def _agreement(naive: NaiveState, look: Look, width: int) -> Content:
     return spread(short, Content.styled(mark, f"bold {style}"), width)
 
 
-def _history(naive: NaiveState, look: Look, width: int) -> Content:
+def _history(state: PolicyState, look: Look, width: int) -> Content:
     """A mark for each of the latest steps: did both choose the same character?"""
     parts = []
-    for comparison in naive.comparisons[-width:]:
-        idea, mark = (REAL, look.agree) if comparison.agree else (NAIVE, look.differ)
+    for comparison in state.comparisons[-width:]:
+        agree, other = (REAL, look.agree), (POLICY_IDEAS[state.name], look.differ)
+        idea, mark = agree if comparison.agree else other
         parts.append((mark, idea.style))
     return joined(parts)
 
 
-def _first_difference(view: View, naive: NaiveState, width: int) -> Content:
-    first = naive.first_difference
+def _first_difference(view: View, state: PolicyState, width: int) -> Content:
+    first = state.comparisons.first_difference
     found = "no difference yet" if first is None else f"first difference at {first:,}"
     same = f"the same until {view.snapshot.window_full_at:,} {view.look.dot} "
     return Content.styled(same + found if len(same + found) <= width else found, DIM)

@@ -14,7 +14,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from kvtui.curves import Curves
-from kvtui.snapshot import Snapshot
+from kvtui.snapshot import CacheContent, Candidate, PolicyState, Snapshot
 from kvtui.visual import Look
 
 Line = Content | Strip  # a styled text, or one whose colours are made already
@@ -25,7 +25,7 @@ class View:
     """A snapshot, and how it is to be shown."""
 
     snapshot: Snapshot
-    naive_shown: bool
+    pair: tuple[str, str] | None  # the limit policies that stand side by side; None: the real model alone
     running: bool
     look: Look
     curves: Curves
@@ -34,6 +34,23 @@ class View:
     steps_per_second: float  # of a run; 0 is as fast as it goes
     sampling: str  # how characters are chosen
     stop: int | None  # of the guided tour
+
+    def candidates(self, name: str) -> tuple[Candidate, ...]:
+        """What a limit policy expects next. Until the text is past the limit, all are the real model."""
+        if name in self.snapshot.ended:
+            return ()
+        state = self.snapshot.policy(name)
+        return state.candidates if state else self.snapshot.candidates
+
+    def cache(self, name: str) -> CacheContent:
+        state = self.snapshot.policy(name)
+        return state.cache if state else self.snapshot.cache
+
+    @property
+    def shown_beside(self) -> list[PolicyState]:
+        """The policies other than the real model's that are shown and have begun to differ from it."""
+        states = map(self.snapshot.policy, self.pair or ())
+        return [state for state in states if state]
 
 
 class ViewWidget(Widget):

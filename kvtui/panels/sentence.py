@@ -1,11 +1,13 @@
 """One line in plain words: what the last step did."""
 
 from collections.abc import Sequence
-from statistics import median
+
+import numpy as np
 
 from kvtui.figures import count, milliseconds
 from kvtui.panels.panel import Line, View, ViewWidget, paragraph
-from kvtui.snapshot import Snapshot
+from kvtui.snapshot import PolicyState, Snapshot
+from model.limit import NaiveSlide
 
 
 class Sentence(ViewWidget):
@@ -28,7 +30,8 @@ def sentence(view: View) -> str:
         return _prefill(snapshot)
     if not snapshot.past_limit:
         return _decode(snapshot)
-    return _naive(snapshot) if view.naive_shown else _recompute(snapshot)
+    naive = snapshot.policy(NaiveSlide.name)
+    return _naive(snapshot, naive) if naive in view.shown_beside and naive else _recompute(snapshot)
 
 
 def _back(snapshot: Snapshot) -> str:
@@ -68,15 +71,14 @@ def _recompute(snapshot: Snapshot) -> str:
     n, size = snapshot.length, snapshot.model.block_size
     text = f"Character {n:,} is past the limit: every visible character moved to a new position, so all "
     text += f"{size:,} were computed again, in {milliseconds(snapshot.steps[-1].seconds)}"
-    decode = snapshot.step_seconds(recomputed=False)
-    return text + (f" instead of {milliseconds(median(decode))}." if decode else ".")
+    decode = snapshot.steps.seconds(recomputed=False)
+    return text + (f" instead of {milliseconds(float(np.median(decode)))}." if len(decode) else ".")
 
 
-def _naive(snapshot: Snapshot) -> str:
-    assert snapshot.naive is not None
+def _naive(snapshot: Snapshot, naive: PolicyState) -> str:
     n, size = snapshot.length, snapshot.model.block_size
-    at_last = min(snapshot.naive.slides + 1, size)
+    at_last = int((naive.cache.positions == size - 1).sum())
     text = f"Character {n:,}: the naive cache dropped its oldest entry; {at_last:,} of its {size:,} "
     text += f"were computed at position {size - 1:,}. Its choice "
-    agree = snapshot.naive.comparisons[-1].agree
+    agree = naive.comparisons[-1].agree
     return text + ("is the real model's." if agree else "is not the real model's.")

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 from importlib import import_module
-from statistics import median
 
+import numpy as np
 from textual.content import Content
 
 from kvtui import chart
@@ -47,8 +47,8 @@ class StepTimePanel(Panel):
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         blocked = _uncached(snapshot, BaselineMode.BLOCKED)
-        if recomputed := snapshot.step_seconds(recomputed=True):
-            blocked.append((snapshot.model.block_size, median(recomputed) * 1e3))
+        if len(recomputed := snapshot.steps.seconds(recomputed=True)):
+            blocked.append((snapshot.model.block_size, float(np.median(recomputed)) * 1e3))
         series = {
             f"{look.mark(CACHED)} cached": Series(chart.CACHED, _cached(snapshot)),
             f"{look.mark(UNCACHED)} uncached, 128 rows": Series(chart.BLOCKED, blocked),
@@ -72,12 +72,15 @@ class StepTimePanel(Panel):
 
 
 def _cached(snapshot: Snapshot) -> Points:
-    return [(step.position, step.seconds * 1e3) for step in snapshot.steps if not step.recomputed]
+    steps = snapshot.steps[: snapshot.steps.cached]
+    return [(step.position, step.seconds * 1e3) for step in steps]
 
 
 def _uncached(snapshot: Snapshot, mode: BaselineMode) -> list[tuple[float, float]]:
+    """Where a baseline was measured; past the limit, where it always is of the whole window, the newest."""
     limit = snapshot.model.block_size
-    baselines = [(min(s.position, limit), s.baseline) for s in snapshot.steps if s.baseline]
+    steps = [*snapshot.steps[: snapshot.steps.cached], *snapshot.steps[-1:]]
+    baselines = [(min(s.position, limit), s.baseline) for s in steps if s.baseline]
     return [(position, b.seconds * 1e3) for position, b in baselines if b.mode is mode]
 
 

@@ -27,15 +27,18 @@ class TextPanel(Panel):
         snapshot = view.snapshot
         text = snapshot.text
         # The newest character is shown as what it is: also a newline, or a blank.
-        text = _printable(text[:-1]) + view.look.glyph(text[-1])
         start = max(0, len(text) - 2 * width * height)  # more than there is room for
         base = max(text.rfind("\n", 0, start) + 1, start - TAIL)
-        rows = wrapped(text[base:], width)[-height:]
-        return [self._line(snapshot, text, base + start, base + end) for start, end in rows]
+        shown = _printable(text[base:-1]) + view.look.glyph(text[-1])
+        rows = wrapped(shown, width)[-height:]
+        return [self._line(snapshot, shown, base, start, end) for start, end in rows]
 
-    def _line(self, snapshot: Snapshot, text: str, start: int, end: int) -> Content:
-        """One line, in stretches of one style: gone, prompt, generated, newest."""
-        gone, prompt, newest = snapshot.length - snapshot.visible, len(snapshot.prompt), snapshot.length - 1
+    def _line(self, snapshot: Snapshot, text: str, base: int, start: int, end: int) -> Content:
+        """One line of a text from `base` on, in stretches of one style: gone, prompt, generated, newest."""
+        gone, prompt, newest = (
+            n - base
+            for n in (snapshot.length - snapshot.visible, len(snapshot.prompt), snapshot.length - 1)
+        )
         stops = sorted({start, end, *(stop for stop in (gone, prompt, newest) if start < stop < end)})
         parts: list[tuple[str, str]] = []
         for a, b in pairwise(stops):

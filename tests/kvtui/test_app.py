@@ -142,7 +142,7 @@ async def test_n_shows_both_models_for_the_same_text(make_app):
         assert "the same until the window is full at 12: 9 to go" in screen_text(app)
         await press(app, pilot, "l", *["space"] * 4)
         text = screen_text(app)
-        agreed = app.snapshot.naive.agreed
+        agreed = app.snapshot.policy("naive slide").comparisons.agreed
         assert "real model" in text
         assert "naive slide" in text
         assert f"agree {agreed} of 4" in text
@@ -441,7 +441,7 @@ async def test_the_tour_tells_its_story_on_the_running_model(make_app):
             assert stop.title in screen_text(app)
             assert app.focused.id == stop.panel
             assert app.focused.is_on_screen
-            assert app.naive_shown == stop.naive
+            assert app.pair_shown == stop.naive
             lengths.append(app.snapshot.length)
             await press(app, pilot, "enter")
         assert app.stop is None

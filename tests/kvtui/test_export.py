@@ -39,7 +39,7 @@ def test_the_files_hold_every_step(session, tmp_path):
         assert row["ms"] == step.seconds * 1e3
         assert (row["uncached_ms"] is None) == (step.baseline is None)
     past = run["steps"][6:]
-    assert [row["agree"] for row in past] == [c.agree for c in snapshot.naive.comparisons]
+    assert [row["agree"] for row in past] == [c.agree for c in snapshot.policy("naive slide").comparisons]
     assert all(row["agree"] == (row["real"] == row["naive"]) for row in past)
     assert all(row["kl"] is None for row in run["steps"][:6])
 

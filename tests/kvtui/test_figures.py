@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtui.figures import binary_size, milliseconds, percent, percentile, times
+from kvtui.figures import binary_size, milliseconds, percent, times
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,3 @@ def test_percent(share, text):
 @pytest.mark.parametrize(("ratio", "text"), [(3.44, "3.4x"), (9.96, "10x"), (1234.5, "1,234x")])
 def test_times(ratio, text):
     assert times(ratio) == text
-
-
-@pytest.mark.parametrize(("n", "rank"), [(1, 1), (2, 2), (19, 19), (20, 19), (21, 20), (101, 96)])
-def test_percentile_is_the_nearest_rank(n, rank):
-    assert percentile(list(range(n, 0, -1)), 95) == rank

@@ -45,7 +45,7 @@ def run(perturbed):
 def shown(session):
     """All that is shown, but for the record of which steps a baseline was measured at."""
     snapshot = session.snapshot()
-    steps = tuple(dataclasses.replace(step, baseline=None) for step in snapshot.steps)
+    steps = [dataclasses.replace(step, baseline=None) for step in snapshot.steps]
     return dataclasses.replace(snapshot, steps=steps, went_back=False)
 
 
@@ -143,18 +143,19 @@ def test_the_baseline_notices_logits_that_are_not_those_of_the_full_pass(run):
 def test_the_window_is_full_at_the_models_limit_and_one_step_later_it_is_recomputed(run):
     snapshot = run(9).snapshot()
     assert (snapshot.length, snapshot.cache.stored, snapshot.past_limit) == (12, 12, False)
-    assert snapshot.naive is None
+    assert snapshot.beside == ()
     snapshot = run(10).snapshot()
     assert (snapshot.length, snapshot.cache.stored, snapshot.past_limit) == (13, 12, True)
     assert [step.recomputed for step in snapshot.steps] == [False] * 9 + [True]
-    assert snapshot.naive.slides == len(snapshot.naive.comparisons) == 1
-    assert snapshot.naive.comparisons[0].position == 13
+    assert snapshot.slides == 1
+    assert [state.name for state in snapshot.beside] == ["naive slide", "attention sinks", "refill"]
+    assert all([c.position for c in state.comparisons] == [13] for state in snapshot.beside)
 
 
 def test_a_prompt_longer_than_the_window_begins_past_it(run):
     snapshot = run(1, "abcdefgh abcdefgh").snapshot()
     assert snapshot.window_full_at == 17
-    assert snapshot.naive.slides == 1
+    assert snapshot.slides == len(snapshot.beside[0].comparisons) == 1
 
 
 def test_one_session_holds_nothing_of_a_prompt_before(run):
@@ -181,22 +182,38 @@ def test_a_choice_from_far_down_is_among_the_candidates(run):
 def test_snapshots_do_not_change_when_the_session_goes_on(run):
     session = run(15)
     snapshot = session.snapshot()
-    keys = snapshot.naive.cache.keys.copy()
-    session.step()
-    assert np.array_equal(snapshot.naive.cache.keys, keys)
+    kept = [
+        *(array for state in snapshot.beside for array in (state.cache.keys, state.comparisons.rows)),
+        snapshot.steps.rows,
+    ]
+    copies = [array.copy() for array in kept]
+    for _ in range(100):
+        session.step()
+    for _ in range(110):
+        session.back()
+    session.set_baseline(BaselineMode.BLOCKED)
+    for _ in range(10):
+        session.step()
+    session.set_baseline(BaselineMode.ALL)
     assert len(snapshot.steps) == 15
+    for array, copy in zip(kept, copies, strict=True):
+        assert np.array_equal(array, copy)
 
 
 @pytest.mark.parametrize(
     ("n", "model"),
-    [(3, "_real"), (9, "_real"), (9, "_naive"), (14, "_real"), (14, "_naive")],
+    [
+        (3, "real"),
+        *((n, model) for n in (9, 14) for model in ("real", "naive slide", "attention sinks", "refill")),
+    ],
 )
 def test_a_step_that_breaks_off_has_not_been_taken(run, monkeypatch, n, model):
     session = run(n)
     before = shown(session)
     faults = iter([ZeroDivisionError])
-    step = getattr(session, model).step
-    monkeypatch.setattr(getattr(session, model), "step", lambda text: fail_after(step, text, faults))
+    policies = {"real": session._real} | {other.policy.name: other.policy for other in session._beside}
+    step = policies[model].step
+    monkeypatch.setattr(policies[model], "step", lambda text: fail_after(step, text, faults))
     with pytest.raises(ZeroDivisionError):
         session.step()
     assert shown(session) == before
@@ -215,6 +232,7 @@ def fail_after(step, text, faults):
 def test_both_models_are_judged_by_the_choices_that_are_shown(run):
     session = run(20, sampler=make_sampler(1.5, seed=1))
     snapshot = session.snapshot()
-    last = snapshot.naive.comparisons[-1]
-    for candidates, token in ((snapshot.candidates, last.real), (snapshot.naive.candidates, last.naive)):
-        assert [c.character for c in candidates if c.chosen] == [CHARACTERS[token]]
+    for state in snapshot.beside:
+        last = state.comparisons[-1]
+        for candidates, token in ((snapshot.candidates, last.real), (state.candidates, last.other)):
+            assert [c.character for c in candidates if c.chosen] == [CHARACTERS[token]]

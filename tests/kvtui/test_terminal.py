@@ -128,7 +128,7 @@ def test_n_shows_both_models(start, session):
         session.step()
     assert "◆ real model" in terminal.text
     assert "◇ naive slide" in terminal.text
-    assert f"agree {session.snapshot().naive.agreed} of 2" in terminal.text
+    assert f"agree {session.snapshot().policy('naive slide').comparisons.agreed} of 2" in terminal.text
     terminal.press("n")
     terminal.wait_until(lambda: "◇ naive slide" not in terminal.text)
 

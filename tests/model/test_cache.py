@@ -105,24 +105,27 @@ def test_trimming_more_than_is_stored_is_refused(stored, unchanged, n):
         cache.trim(n)
 
 
-@pytest.mark.parametrize("n", [1, 4, 6])
-def test_dropping_the_oldest_moves_the_others_up_as_they_are(stored, n):
+@pytest.mark.parametrize(("n", "kept"), [(1, 0), (4, 0), (4, 1), (6, 0), (6, 2), (6, 5)])
+def test_dropping_the_oldest_moves_those_behind_it_up_as_they_are(stored, n, kept):
     cache, before = stored(n), stored(n)
-    oldest = cache.drop_oldest()
+    oldest = cache.drop_oldest(kept)
     assert cache.offset == n - 1
+    left = [i for i in range(n) if i != kept]
     for array, old, dropped in zip(
         (cache.keys, cache.values), (before.keys, before.values), oldest, strict=True
     ):
-        assert np.array_equal(array[:, :, : n - 1], old[:, :, 1:n])
-        assert np.array_equal(dropped, old[:, :, 0])
+        assert np.array_equal(array[:, :, : n - 1], old[:, :, left])
+        assert np.array_equal(dropped, old[:, :, kept])
 
 
-@pytest.mark.parametrize(("n", "drops"), [(1, 1), (4, 3), (6, 6)])
-def test_what_was_dropped_can_be_put_back_exactly(stored, n, drops):
+@pytest.mark.parametrize(
+    ("n", "drops", "kept"), [(1, 1, 0), (4, 3, 0), (6, 6, 0), (4, 2, 2), (6, 3, 2), (6, 1, 5)]
+)
+def test_what_was_dropped_can_be_put_back_exactly(stored, n, drops, kept):
     cache, before = stored(n), stored(n)
-    dropped = [cache.drop_oldest() for _ in range(drops)]
+    dropped = [cache.drop_oldest(kept) for _ in range(drops)]
     for oldest in reversed(dropped):
-        cache.restore_oldest(oldest)
+        cache.restore_oldest(oldest, kept)
     assert cache.offset == n
     assert np.array_equal(cache.keys[:, :, :n], before.keys[:, :, :n])
     assert np.array_equal(cache.values[:, :, :n], before.values[:, :, :n])
@@ -136,10 +139,19 @@ def test_a_dropped_entry_is_a_copy_that_later_writes_do_not_reach(stored):
     assert np.array_equal(oldest, before)
 
 
-def test_an_empty_cache_has_nothing_to_drop(stored, unchanged):
-    cache = stored(0)
-    with unchanged(cache), pytest.raises(ValueError, match="no oldest token"):
-        cache.drop_oldest()
+@pytest.mark.parametrize(("n", "kept"), [(0, 0), (3, 3), (3, 4), (3, -1)])
+def test_where_there_is_no_entry_behind_the_kept_ones_none_is_dropped(stored, unchanged, n, kept):
+    cache = stored(n)
+    with unchanged(cache), pytest.raises(ValueError, match=f"no token behind the first {kept} of {n}"):
+        cache.drop_oldest(kept)
+
+
+@pytest.mark.parametrize("kept", [-1, 4])
+def test_an_entry_is_not_put_back_where_there_are_none_before_it(stored, unchanged, kept):
+    cache = stored(4)
+    oldest = cache.drop_oldest()
+    with unchanged(cache), pytest.raises(ValueError, match=f"behind the first {kept} of 3"):
+        cache.restore_oldest(oldest, kept)
 
 
 def test_nothing_is_put_back_into_a_full_cache(stored, unchanged):

@@ -182,8 +182,8 @@ def same_array(step):
 
 
 def read_after_the_move(drop_oldest):
-    def faulty(cache):
-        drop_oldest(cache)
+    def faulty(cache, kept):
+        drop_oldest(cache, kept)
         return np.stack((cache.keys[:, :, 0], cache.values[:, :, 0]))
 
     return faulty
@@ -275,16 +275,16 @@ FAULTS = [
     ("a chunk sees its future", "gpt.causal_attention", without_a_mask, ONE_GO),
     ("a chunk sees nothing but itself", "gpt.causal_attention", without_a_past, CHUNKS),
     ("one token too many enters", "cache.KVCache.require_room", one_too_many, after_refusals),
-    ("the window slides one late", "limit.Recompute.step_past_limit", one_late, GREEDY),
-    ("the window slides one early", "limit.LimitPolicy.step", one_early, slide_up_to_the_limit),
-    ("the window is one too short", "limit.LimitPolicy.start", too_short, GREEDY),
+    ("the window slides one late", "limit.recompute.Recompute.step_past_limit", one_late, GREEDY),
+    ("the window slides one early", "limit.policy.LimitPolicy.step", one_early, slide_up_to_the_limit),
+    ("the window is one too short", "limit.policy.LimitPolicy.start", too_short, GREEDY),
     ("writing goes on past the end", "cache.KVCache.require_room", never, after_refusals),
     ("room is asked for one token of many", "cache.KVCache.require_room", only_the_first, after_refusals),
     ("the offset moves twice", "cache.KVCache.advance", twice, short_text),
     ("the offset moves in every layer", "cache.KVCache.append", in_every_layer, short_text),
     ("the offset moves again after a step", "decoder.Decoder.step", again, short_text),
-    ("every token of the prompt is fed twice", "limit.prefill", every_token_twice, GREEDY),
-    ("the last token of the prompt is fed twice", "limit.prefill", last_token_twice, GREEDY),
+    ("every token of the prompt is fed twice", "limit.policy.prefill", every_token_twice, GREEDY),
+    ("the last token of the prompt is fed twice", "limit.policy.prefill", last_token_twice, GREEDY),
     ("entries go before a chunk has seen them", "cache.KVCache.append", evicting_first, CHUNKS),
     ("an entry beyond the stored is read", "cache.KVCache.append", one_beyond, ONE_BY_ONE),
     ("NaN beyond the stored entries is read", "cache.KVCache.append", one_beyond, short_text),
@@ -294,7 +294,7 @@ FAULTS = [
     ("the decoder counts tokens for itself", "decoder.Decoder.step", own_count, after_a_trim),
     ("logits are handed out by reference", "decoder.Decoder.step", same_array, DECODING),
     ("what is dropped is no copy", "cache.KVCache.drop_oldest", read_after_the_move, slide_taken_back),
-    ("a cached prompt is fed onto itself", "limit.LimitPolicy.start", on_top, same_prompt_again),
+    ("a cached prompt is fed onto itself", "limit.policy.LimitPolicy.start", on_top, same_prompt_again),
 ]
 
 

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from model import forward_uncached
-from model.limit import NaiveSlide, Recompute, baked_positions
+from model.limit import POLICIES, AttentionSinks, LimitReached, NaiveSlide, Recompute, Refill, Stop
+from model.limit.naive_slide import baked_positions
 
-POLICIES = [Recompute, NaiveSlide]
+ENDLESS = [policy for policy in POLICIES if policy is not Stop]
 LIMIT = 16
 
 
@@ -15,14 +16,14 @@ def logits_of(policy, text, start):
     )
 
 
-def plain_slide(model, text, start):
-    """The naive slide with lists: past the limit the first item goes, and the last position is reused."""
+def plain_slide(model, text, start, kept):
+    """The slide with lists: past the limit the first item goes, and the last position is reused."""
     memory = model.new_memory()
     logits = []
     for i, token in enumerate(text):
         if i >= LIMIT:
             for keys, values in memory:
-                del keys[0], values[0]
+                del keys[kept], values[kept]
         logits.append(model.step(token, min(i, LIMIT - 1), memory))
     return np.array(logits[start - 1 :])
 
@@ -43,21 +44,44 @@ def test_recomputing_is_the_model_on_the_last_block_size_tokens(gpt, start, plai
 
 
 @pytest.mark.parametrize("start", [3, 15, 16])
-def test_the_naive_slide_keeps_every_entry_as_it_was_computed(gpt, start, plain, text_of, assert_close):
+@pytest.mark.parametrize(("sliding", "kept"), [(NaiveSlide, 0), (AttentionSinks, 4)])
+def test_a_slide_keeps_every_entry_as_it_was_computed(
+    gpt, start, sliding, kept, plain, text_of, assert_close
+):
     text = text_of(gpt.config, 40)
-    policy = NaiveSlide(gpt)
-    assert_close(logits_of(policy, text, start), plain_slide(plain(gpt), text, start), 1e-13)
+    policy = sliding(gpt)
+    assert_close(logits_of(policy, text, start), plain_slide(plain(gpt), text, start, kept), 1e-13)
     assert policy.cache.offset == LIMIT
 
 
-def test_the_naive_slide_is_not_the_model(gpt, text_of):
+@pytest.mark.parametrize("start", [3, 16, 20])
+def test_a_refill_is_the_model_on_a_window_that_grows_again(gpt, start, plain, text_of, assert_close):
+    text = text_of(gpt.config, 40)
+    expected, window = [], min(start, LIMIT)
+    for n in range(start, 41):
+        expected.append(plain(gpt).logits(text[n - window : n])[-1])
+        window = window + 1 if window < LIMIT else LIMIT - LIMIT // 4
+    policy = Refill(gpt)
+    assert_close(logits_of(policy, text, start), np.array(expected), 1e-13)
+
+
+def test_stopping_refuses_the_first_token_past_the_limit(gpt, text_of, unchanged):
+    text = text_of(gpt.config, LIMIT + 1)
+    policy = Stop(gpt)
+    logits_of(policy, text[:LIMIT], 3)
+    with unchanged(policy.cache), pytest.raises(LimitReached, match="16 positions"):
+        policy.step(text)
+
+
+@pytest.mark.parametrize("sliding", [NaiveSlide, AttentionSinks])
+def test_a_slide_is_not_the_model(gpt, sliding, text_of):
     text = text_of(gpt.config, 20)
-    naive, real = (logits_of(policy(gpt), text, 1) for policy in (NaiveSlide, Recompute))
+    naive, real = (logits_of(policy(gpt), text, 1) for policy in (sliding, Recompute))
     assert np.array_equal(naive[:LIMIT], real[:LIMIT])
     assert (np.abs(naive[LIMIT:] - real[LIMIT:]).max(axis=1) > 1e-3).all()
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [Recompute, NaiveSlide])
 def test_the_cache_is_filled_to_the_last_place_before_anything_goes(gpt, policy, text_of):
     text = text_of(gpt.config, 20)
     running = policy(gpt)
@@ -71,7 +95,22 @@ def test_the_cache_is_filled_to_the_last_place_before_anything_goes(gpt, policy,
     assert offsets == [*range(1, LIMIT + 1), *[LIMIT] * 4]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ENDLESS)
+@pytest.mark.parametrize("n", [20, 21, 22, 40])
+@pytest.mark.parametrize("start", [16, 19])
+def test_catching_up_leaves_everything_as_a_run_does(gpt, policy, n, start, text_of):
+    text = text_of(gpt.config, n)
+    run, late = policy(gpt), policy(gpt)
+    logits_of(late, text_of(gpt.config, 33, seed=1), 4)
+    assert np.array_equal(logits_of(run, text, start)[-1], late.catch_up(text, start))
+    assert np.array_equal(
+        late.cache.keys[:, :, : late.cache.offset], run.cache.keys[:, :, : run.cache.offset]
+    )
+    assert np.array_equal(late.positions, run.positions)
+    assert late.window(text) == run.window(text)
+
+
+@pytest.mark.parametrize("policy", ENDLESS)
 def test_a_start_forgets_the_text_before(gpt, policy, text_of):
     text = text_of(gpt.config, 24, seed=1)
     used = policy(gpt)
@@ -79,7 +118,7 @@ def test_a_start_forgets_the_text_before(gpt, policy, text_of):
     assert np.array_equal(logits_of(used, text, 3), logits_of(policy(gpt), text, 3))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ENDLESS)
 def test_two_texts_side_by_side_do_not_mix(gpt, policy, text_of):
     texts = [text_of(gpt.config, 20, seed) for seed in (1, 2)]
     alone = [logits_of(policy(gpt), text, 1) for text in texts]
@@ -90,7 +129,7 @@ def test_two_texts_side_by_side_do_not_mix(gpt, policy, text_of):
             assert np.array_equal(logits, expected[n - 1])
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ENDLESS)
 @pytest.mark.parametrize("stored", [5, 16, 18])
 @pytest.mark.parametrize("token", [-1, 11])
 def test_a_step_with_what_is_not_an_id_is_refused(odd_gpt, policy, stored, token, text_of, unchanged):
@@ -110,17 +149,18 @@ def test_a_start_with_what_is_not_a_text_is_refused(odd_gpt, policy, text, text_
         running.start(text)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ENDLESS)
 def test_float32_stays_float32(gpt32, policy, text_of):
     running = policy(gpt32)
     assert logits_of(running, text_of(gpt32.config, 20), 3).dtype == np.float32
     assert running.cache.keys.dtype == running.cache.values.dtype == np.float32
 
 
+@pytest.mark.parametrize("sliding", [NaiveSlide, AttentionSinks])
 @pytest.mark.parametrize("steps", [1, 5, 20])
-def test_steps_past_the_limit_can_be_taken_back_exactly(gpt, steps, text_of):
+def test_steps_past_the_limit_can_be_taken_back_exactly(gpt, sliding, steps, text_of):
     text = text_of(gpt.config, LIMIT + steps)
-    policy = NaiveSlide(gpt)
+    policy = sliding(gpt)
     forth = [policy.start(text[:LIMIT])]
     states = []
     for n in range(LIMIT + 1, LIMIT + steps + 1):
@@ -174,15 +214,37 @@ def test_a_refused_step_or_start_leaves_the_steps_before_it_to_be_taken_back(odd
 
 
 @pytest.mark.parametrize("slides", [0, 1, 3, 7, 8, 20])
-def test_baked_positions_are_those_the_entries_were_computed_at(slides):
+@pytest.mark.parametrize("kept", [0, 3])
+def test_baked_positions_are_those_the_entries_were_computed_at(slides, kept):
     positions = list(range(8))
     for _ in range(slides):
-        positions = [*positions[1:], 7]
-    assert baked_positions(slides, 8).tolist() == positions
+        positions = [*positions[:kept], *positions[kept + 1 :], 7]
+    assert baked_positions(slides, 8, kept).tolist() == positions
+
+
+@pytest.mark.parametrize("policy", ENDLESS)
+@pytest.mark.parametrize("start", [3, 16, 19])
+@pytest.mark.parametrize("n", [19, 20, 23, 40])
+def test_each_policy_knows_the_tokens_and_the_positions_of_its_entries(
+    gpt, policy, start, n, text_of, assert_close
+):
+    text = text_of(gpt.config, n)
+    running = policy(gpt)
+    logits_of(running, text, start)
+    entries = zip(running.window(text), running.positions, strict=True)
+    expected = np.stack([first_key(gpt, token, position) for token, position in entries], axis=1)
+    assert_close(running.cache.keys[0, :, : running.cache.offset], expected, 1e-13)
+
+
+def first_key(gpt, token, position):
+    """The key of a token in the first layer, where only it and its position count."""
+    keys = []
+    gpt.run(np.array([token]), position, lambda layer, q, k, v: keys.append(k[:, 0]) or v)
+    return keys[0]
 
 
 def test_the_policies_can_be_told_apart_by_name():
-    assert Recompute.name != NaiveSlide.name
+    assert len({policy.name for policy in POLICIES}) == len(POLICIES)
 
 
 @pytest.mark.parametrize("block_rows", [None, 5])

@@ -11,8 +11,8 @@ import pytest
 def opened(monkeypatch):
     """Calls of the screen, which is not really opened."""
     calls = []
-    app = SimpleNamespace(run_screen=lambda *args: calls.append(args) or 7)
-    monkeypatch.setitem(sys.modules, "kvtui.app", app)
+    start = SimpleNamespace(run_screen=lambda *args: calls.append(args) or 7)
+    monkeypatch.setitem(sys.modules, "kvtui.start", start)
     return calls
 
 
