@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -24,10 +23,10 @@ from kvtui.curves import (
     Curves,
     CurveStore,
 )
-from kvtui.engine_thread import EngineThread
+from kvtui.driver import Driver, one_back, word_at_limit
 from kvtui.errors import explain
 from kvtui.export import export_run
-from kvtui.figures import count, milliseconds
+from kvtui.figures import count, milliseconds, speed
 from kvtui.keys import KEYS
 from kvtui.panels.panel import Panel, View
 from kvtui.screens.help import HelpScreen
@@ -45,22 +44,12 @@ from kvtui.visual import Look
 from model.limit import NaiveSlide, Recompute
 
 SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 0.0)  # steps a second of a run; the last is as fast as it goes
-SLICE = 0.03  # seconds of engine work between two pictures on the way to the limit
-FAST_SLICE = 0.12  # and of a run as fast as it goes: pictures take less time than that
 
 Result = TypeVar("Result")
 
-# What a key asks of the session. It returns a word for the user, or nothing.
-Action = Callable[[Session], str | None]
-
 
 class KvtuiApp(App[None]):
-    """A session on screen.
-
-    One coroutine drives it: it takes an action, has the engine's thread carry it out, shows the new
-    snapshot, and waits until that is painted before it takes the next. So the engine does not compute
-    while its own pictures are drawn. (What a user does meanwhile, such as scrolling the help, can.)
-    """
+    """A session on screen."""
 
     TITLE = "kvtui"
     CSS_PATH = Path(__file__).with_name("app.tcss")
@@ -86,35 +75,39 @@ class KvtuiApp(App[None]):
         self.settings_path = settings_path
         settings, self._complaints = load_settings(settings_path) if settings_path else (Settings(), [])
         known = settings.steps_per_second in SPEEDS
-        self.steps_per_second = settings.steps_per_second if known else Settings().steps_per_second
+        steps_per_second = settings.steps_per_second if known else Settings().steps_per_second
+        self.driver = Driver(session, steps_per_second, self._show, self._painted, self._complain)
         self.stop: int | None = None
         self._tour = tour
         self.curve_store = curve_store
         self.curves = curve_store.load() if curve_store else Curves()
         self.measuring: int | None = None
-        self.session = session
-        self.snapshot: Snapshot = session.snapshot()
         self.look = look or Look()
         self.main = MainScreen(settings.zoomed)
         self.pair = (Recompute.name, NaiveSlide.name)
         self.pair_shown = False
-        self.running = False
-        self.to_limit = False
-        self.word: str | None = None
-        self._engine = EngineThread()
-        self._actions: asyncio.Queue[Action] = asyncio.Queue()
-        self._wake = asyncio.Event()
-        self._idle = asyncio.Event()
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
         self.theme = settings.theme if settings.theme in self.available_themes else DARK.name
+
+    @property
+    def session(self) -> Session:
+        return self.driver.session
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.driver.snapshot
+
+    async def settled(self) -> None:
+        """Wait until every action so far is carried out and painted."""
+        await self.driver.settled()
 
     def get_default_screen(self) -> MainScreen:
         return self.main
 
     def on_mount(self) -> None:
         self._show()
-        self.run_worker(self._drive(), group="engine")
+        self.run_worker(self.driver.drive(), group="engine")
         if not self.is_headless:
             self._exit_on_signals()
             # After a stop and SIGCONT the terminal's screen is empty, whatever was painted before.
@@ -156,16 +149,30 @@ class KvtuiApp(App[None]):
             View(
                 self.snapshot,
                 self.pair if self.pair_shown else None,
-                self.running,
+                self.driver.running,
                 look,
                 self.curves,
                 self.measuring,
-                self.word,
-                self.steps_per_second,
+                self.driver.word,
+                self.driver.steps_per_second,
                 str(self.sampling),
                 self.stop,
             )
         )
+
+    async def _painted(self) -> None:
+        """Wait until what was shown is on the screen."""
+        painted = asyncio.Event()
+        self.call_after_refresh(painted.set)
+        await painted.wait()
+
+    def _complain(self, error: Exception) -> None:
+        self.notify(f"{type(error).__name__}: {error}", severity="error", markup=False)
+
+    def _say(self, word: str) -> None:
+        """Put a word in place of what the last step did."""
+        self.driver.word = word
+        self._show()
 
     def _themed_look(self) -> Look:
         """Shades are mixed colours; a theme of the terminal's own 16 has none to mix."""
@@ -176,116 +183,45 @@ class KvtuiApp(App[None]):
             self._show()
             self._remember()
 
-    # Driving
-
-    async def _drive(self) -> None:
-        """Carry out actions one after the other, and steps while running."""
-        while True:
-            if not (self.running or self.to_limit) and self._actions.empty():
-                self._wake.clear()
-                self._idle.set()
-                await self._wake.wait()
-                self._idle.clear()
-            begin = time.perf_counter()
-            if not self._actions.empty():
-                await self._carry_out(self._actions.get_nowait())
-            elif self.to_limit:
-                await self._carry_out(toward_limit)
-                self.to_limit &= self.snapshot.length < self.snapshot.window_full_at
-            elif self.running:
-                await self._carry_out(Session.step if self.steps_per_second else self._run_fast)
-                rate = self.steps_per_second or math.inf
-                await self._pause(1 / rate - (time.perf_counter() - begin))
-
-    def _run_fast(self, session: Session) -> None:
-        """Steps until it is time for a picture, or for something else; on the engine's thread."""
-        end = time.perf_counter() + FAST_SLICE
-        session.step()
-        while self.running and self._actions.empty() and time.perf_counter() < end:
-            session.step()
-
-    async def _pause(self, seconds: float) -> None:
-        """Wait, but not longer than until an action comes."""
-        self._wake.clear()
-        if seconds > 0 and self._actions.empty():
-            try:
-                await asyncio.wait_for(self._wake.wait(), seconds)
-            except TimeoutError:
-                return
-
-    async def _carry_out(self, action: Action) -> None:
-        """One action on the engine's thread; then show what came of it, and let it be painted."""
-
-        def act() -> tuple[str | None, Snapshot]:
-            return action(self.session), self.session.snapshot()
-
-        try:
-            self.word, self.snapshot = await self._engine.call(act)
-            self._show()
-        except Exception as error:  # whatever goes wrong, in the engine or a panel, the program goes on
-            self._stop()
-            self.notify(f"{type(error).__name__}: {error}", severity="error", markup=False)
-            self.snapshot = await self._engine.call(self.session.snapshot)
-            self._show()
-        painted = asyncio.Event()
-        self.call_after_refresh(painted.set)
-        await painted.wait()
-
-    async def settled(self) -> None:
-        """Wait until every action so far is carried out and painted."""
-        await self._idle.wait()
-
-    def _submit(self, action: Action) -> None:
-        self._actions.put_nowait(action)
-        self._idle.clear()
-        self._wake.set()
-
     # Actions
 
     def action_step(self) -> None:
         """One step; or what is going on, paused."""
-        if self.running or self.to_limit:
-            self._stop()
-        else:
-            self._submit(Session.step)
+        if not self.driver.stop():
+            self.driver.submit(Session.step)
 
     def action_step_back(self) -> None:
-        self._stop()
-        self._submit(
-            lambda session: None if session.back() else "This is the prompt: there is no step to undo."
-        )
+        self.driver.stop()
+        self.driver.submit(one_back)
 
     def action_run(self) -> None:
         """Run, or stop what is going on."""
-        going_on = self.running or self.to_limit
-        self._stop()
-        self.running = not going_on
-        self._show()
-        self._wake.set()
+        if not self.driver.stop():
+            self.driver.run()
 
     def action_limit(self) -> None:
         """Go on until the window is full; again, or any other key that steps, stops it."""
-        going_on = self.to_limit
-        self._stop()
-        self.to_limit = not going_on
-        self._idle.clear()
-        self._wake.set()
+        if self.driver.to_limit:
+            self.driver.stop()
+        else:
+            self.driver.stop()
+            self.driver.submit(word_at_limit)
+            self.driver.run_to_limit()
 
     def action_faster(self, by: int = 1) -> None:
-        self.steps_per_second = turned(SPEEDS, self.steps_per_second, by)
-        self.word = f"Speed of a run: {speed(self.steps_per_second)}."
+        self.driver.steps_per_second = turned(SPEEDS, self.driver.steps_per_second, by)
+        self._say(f"Speed of a run: {speed(self.driver.steps_per_second)}.")
         self._remember()
-        self._show()
 
     def action_slower(self) -> None:
         self.action_faster(-1)
 
     def action_naive(self) -> None:
-        self.pair_shown, self.word = not self.pair_shown, None
+        self.pair_shown, self.driver.word = not self.pair_shown, None
         self._show()
 
     def action_baseline(self) -> None:
-        self._submit(next_baseline)
+        self.driver.submit(next_baseline)
 
     def action_measure(self) -> None:
         """Measure the long contexts that are not known yet, or stop doing so."""
@@ -320,11 +256,11 @@ class KvtuiApp(App[None]):
         self.main.turn_page()
 
     def action_prompt(self) -> None:
-        self._stop()
+        self.driver.stop()
 
         def begin(prompt: str | None) -> None:
             if prompt is not None:
-                self._submit(lambda session: session.begin(prompt))
+                self.driver.submit(lambda session: session.begin(prompt))
 
         limit = self.snapshot.model.block_size
         self._open(PromptScreen(self.snapshot.prompt, self._objection, limit), begin)
@@ -341,7 +277,7 @@ class KvtuiApp(App[None]):
 
         def choose(_: Values | None) -> None:
             self.sampling = screen.sampling
-            self._submit(lambda session: session.set_sampler(self.sampling.sampler()))
+            self.driver.submit(lambda session: session.set_sampler(self.sampling.sampler()))
 
         self._open(screen, choose)
 
@@ -360,7 +296,7 @@ class KvtuiApp(App[None]):
 
     def action_tour(self) -> None:
         """Begin the tour, or where there is one, leave it."""
-        self._stop()
+        self.driver.stop()
         if self.stop is None:
             self._go_to_stop(0)
         else:
@@ -374,13 +310,13 @@ class KvtuiApp(App[None]):
 
     def _go_to_stop(self, number: int) -> None:
         """Show what a stop of the tour says, and do what it does."""
-        self._stop()
+        self.driver.stop()
         stop = STOPS[number]
-        self.stop, self.pair_shown, self.word = number, stop.naive, None
+        self.stop, self.pair_shown, self.driver.word = number, stop.naive, None
         self.main.turn_to(stop.panel)
-        self._submit(stop.do)
-        if stop.to_limit and self.snapshot.length < self.snapshot.window_full_at:
-            self.to_limit = True
+        self.driver.submit(stop.do)
+        if stop.to_limit:
+            self.driver.run_to_limit()
         self._show()
 
     def action_export(self) -> None:
@@ -389,22 +325,20 @@ class KvtuiApp(App[None]):
         try:
             characters = self.session.tokenizer.characters
             export_run(self.snapshot, characters, self.export_screenshot(title="kvtui"), stem)
-            self.word = f"Saved as {stem}.json, .csv and .svg"
+            self._say(f"Saved as {stem}.json, .csv and .svg")
         except OSError as error:
-            self.word = f"Not saved: {explain(error)}"
-        self._show()
+            self._say(f"Not saved: {explain(error)}")
 
     def action_copy(self) -> None:
         text = self.snapshot.text
         self.copy_to_clipboard(text)
-        self.word = f"Copied {count(len(text), 'character')}, where the terminal allows it."
-        self._show()
+        self._say(f"Copied {count(len(text), 'character')}, where the terminal allows it.")
 
     def _remember(self) -> None:
         """Keep theme and layout for the next start."""
         if self.settings_path:
             try:
-                settings = Settings(self.theme, self.main.zoomed, self.steps_per_second)
+                settings = Settings(self.theme, self.main.zoomed, self.driver.steps_per_second)
                 save_settings(self.settings_path, settings)
             except OSError as error:
                 self.notify(f"The settings: {explain(error)}", severity="error", markup=False)
@@ -422,17 +356,6 @@ class KvtuiApp(App[None]):
         screen.set_class(self.look.ascii, "-ascii")
         self.push_screen(screen, then)
 
-    def _stop(self) -> None:
-        """End running, and going to the limit."""
-        self.to_limit = False
-        if self.running:
-            self.running = False
-            self._show()
-
-
-def speed(steps_per_second: float) -> str:
-    return f"{steps_per_second:g} steps a second" if steps_per_second else "as fast as it goes"
-
 
 def next_baseline(session: Session) -> str:
     session.set_baseline(session.baseline_mode.next)
@@ -446,13 +369,3 @@ def next_baseline(session: Session) -> str:
     )
     took = f"This one took {milliseconds(baseline.seconds)}, and its logits {same}."
     return f"Baseline: every character without a cache too, {baseline.mode.value}. {took}"
-
-
-def toward_limit(session: Session) -> str | None:
-    """A slice of the way to the limit, so that the screen shows how the cache fills."""
-    if session.length >= session.window_full_at:
-        return "The window is full already; b goes back."
-    end = time.perf_counter() + SLICE
-    while session.length < session.window_full_at and time.perf_counter() < end:
-        session.step()
-    return None

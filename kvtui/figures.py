@@ -34,3 +34,8 @@ def count(n: int, noun: str) -> str:
 def times(ratio: float) -> str:
     """72x, 3.4x."""
     return f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:,.0f}x"
+
+
+def speed(steps_per_second: float) -> str:
+    """8 steps a second; 0 is as fast as it goes."""
+    return f"{steps_per_second:g} steps a second" if steps_per_second else "as fast as it goes"

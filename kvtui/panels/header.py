@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from kvtui.figures import count
+from kvtui.figures import count, speed
 from kvtui.panels.panel import Line, View, ViewWidget, spread
 from kvtui.visual import CACHED, DIM, POLICY_IDEAS, POLICY_LABELS, REAL, UNCACHED
 
@@ -33,8 +33,7 @@ class HeaderLine(ViewWidget):
 
 def _state(view: View) -> Content:
     if view.running:
-        speed = f"{view.steps_per_second:g} a second" if view.steps_per_second else "as fast as it goes"
-        return Content.styled(f"running, {speed}", "bold")
+        return Content.styled(f"running, {speed(view.steps_per_second)}", "bold")
     ideas = [(CACHED, "cached"), (UNCACHED, "uncached")]
     ideas += [(POLICY_IDEAS[name], POLICY_LABELS[name].split()[0]) for name in view.pair or ()]
     marks = [Content.styled(f"{view.look.mark(idea)} {name}", idea.style) for idea, name in ideas]
