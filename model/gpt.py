@@ -70,18 +70,18 @@ class GPT:
             keys, values = cache.append(layer, k, v)
             return causal_attention(q, keys, values)
 
-        logits = self.run(tokens, cache.offset, attend)
+        logits = self.run(tokens, np.arange(cache.offset, cache.offset + len(tokens)), attend)
         cache.advance(len(tokens))
         return logits
 
-    def run(self, tokens: np.ndarray, start: int, attend: Attend) -> np.ndarray:
-        """Logits (T, V) of T tokens at the positions from `start` on.
+    def run(self, tokens: np.ndarray, positions: np.ndarray, attend: Attend) -> np.ndarray:
+        """Logits (T, V) of T tokens at these positions (T,).
 
         Everything in a GPT treats each token by itself, except attention; and that is `attend`'s.
         """
-        p, T = self.parameters, len(tokens)
-        self.check_position(start + T - 1)
-        x = p["wte.weight"][tokens] + p["wpe.weight"][start : start + T]  # (T, C), the residual stream
+        p = self.parameters
+        self.check_position(positions.max())
+        x = p["wte.weight"][tokens] + p["wpe.weight"][positions]  # (T, C), the residual stream
         for i in range(self.config.n_layer):
             x += self._attention(x, i, attend)
             x += self._mlp(x, i)

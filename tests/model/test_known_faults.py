@@ -17,11 +17,11 @@ EVIDENT = 1e-2  # far more than rounding ever gives
 
 
 def restarted(run):
-    return lambda gpt, tokens, start, attend: run(gpt, tokens, start * (len(tokens) > 1), attend)
+    return lambda gpt, tokens, at, attend: run(gpt, tokens, at * (len(tokens) > 1), attend)
 
 
 def skipped(run):
-    return lambda gpt, tokens, start, attend: run(gpt, tokens, start + (len(tokens) == 1), attend)
+    return lambda gpt, tokens, at, attend: run(gpt, tokens, at + (len(tokens) == 1), attend)
 
 
 def restarted_in_decoder(fold):

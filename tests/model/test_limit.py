@@ -239,7 +239,7 @@ def test_each_policy_knows_the_tokens_and_the_positions_of_its_entries(
 def first_key(gpt, token, position):
     """The key of a token in the first layer, where only it and its position count."""
     keys = []
-    gpt.run(np.array([token]), position, lambda layer, q, k, v: keys.append(k[:, 0]) or v)
+    gpt.run(np.array([token]), np.array([position]), lambda layer, q, k, v: keys.append(k[:, 0]) or v)
     return keys[0]
 
 

@@ -57,3 +57,20 @@ def test_a_text_beyond_the_last_position_is_refused(gpt, text_of):
 def test_blocks_without_rows_are_refused(odd_gpt, block_rows):
     with pytest.raises(ValueError, match="block_rows must be at least 1"):
         forward_uncached(odd_gpt, [1, 2], block_rows)
+
+
+@pytest.mark.parametrize("block_rows", [None, 3])
+@pytest.mark.parametrize("positions", [[3, 4, 5, 6, 7], [0, 2, 2, 15, 1]])
+def test_tokens_can_be_taken_as_if_they_stood_elsewhere(
+    gpt, positions, block_rows, plain, text_of, assert_close
+):
+    text, model = text_of(gpt.config, 5), plain(gpt)
+    memory = model.new_memory()
+    expected = np.array([model.step(*at, memory) for at in zip(text, positions, strict=True)])
+    assert_close(forward_uncached(gpt, text, block_rows, np.array(positions)), expected, 1e-13)
+
+
+@pytest.mark.parametrize("positions", [[0], [0, 1, 2], [0, -1], [[0, 1]], [0, 16]], ids=str)
+def test_positions_that_cannot_be_are_refused(odd_gpt, positions):
+    with pytest.raises(ValueError, match="position"):
+        forward_uncached(odd_gpt, [1, 2], positions=np.array(positions))
