@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kvtui.beside import Beside
+from kvtui.inspecting import Cursor, Inspection, inspect
 from kvtui.machine import blas_threads_in_use
 from kvtui.records import Records
 from kvtui.snapshot import (
@@ -75,6 +76,7 @@ class Session:
             blas_threads_in_use(),
         )
         self._baseline: Baseline | None = None
+        self._cursor: Cursor | None = None
         self._warm_up()
         self.begin(prompt)
 
@@ -108,19 +110,23 @@ class Session:
         """The length of the text at which the window is full, and another character does not fit."""
         return max(self.gpt.config.block_size, self._prompt_length)
 
-    def step(self) -> None:
-        """Append the model's choice to the text, and take it in: whole, or where that fails not at all."""
+    def step(self, rank: int | None = None) -> None:
+        """Append the model's choice to the text, and take it in: whole, or where that fails not at all.
+
+        With a `rank`, the so-manieth likeliest character is appended instead, 0 the likeliest of all.
+        """
         before, baseline, went_back = self.length, self._baseline, self._went_back
+        token = self._choice if rank is None else int(_likeliest(self._logits)[rank])
         try:
-            self._step()
+            self._step(token)
         except BaseException:
             self._return_to(before)
             self._baseline, self._went_back = baseline, went_back
             raise
 
-    def _step(self) -> None:
+    def _step(self, token: int) -> None:
         self._went_back = False
-        self._text.append(self._choice)
+        self._text.append(token)
         recomputed = self.length > self.window_full_at
         if not recomputed:
             self._rehearse()
@@ -177,6 +183,10 @@ class Session:
         self.sampler = sampler
         self._take(self._logits)
 
+    def inspect(self, cursor: Cursor | None) -> None:
+        """Look into a cache with every snapshot, or with None no longer."""
+        self._cursor = cursor
+
     def set_baseline(self, mode: BaselineMode) -> None:
         """Measure a full forward pass at every step from this one on, or stop doing so."""
         self.baseline_mode = mode
@@ -200,6 +210,7 @@ class Session:
             baseline_mode=self.baseline_mode,
             prefill_seconds=self._prefill_seconds,
             baseline=self._baseline,
+            inspection=self._inspection(),
             steps=Steps(self._records.rows, self._prompt_length + 1, self.window_full_at),
         )
 
@@ -225,6 +236,15 @@ class Session:
         for end in range(self._prompt_length + 1, self.length + 1):
             logits = self._real.step(self._text[:end])
         return logits
+
+    def _inspection(self) -> Inspection | None:
+        """Until the text is past the limit, every policy is the real model."""
+        if self._cursor is None:
+            return None
+        for other in self._beside:
+            if other.policy.name == self._cursor.policy and self.length > self.window_full_at:
+                return inspect(other.policy, self._text, other.logits, self._cursor)
+        return inspect(self._real, self._text, self._logits, self._cursor)
 
     def _state(self, other: Beside) -> PolicyState:
         chosen = self.sampler(other.logits, self.length)
@@ -277,11 +297,16 @@ class Session:
 
     def _candidates(self, logits: np.ndarray, chosen: int) -> tuple[Candidate, ...]:
         probabilities = softmax(logits)
-        order = list(np.argsort(-probabilities, kind="stable")[:CANDIDATES])
+        order = list(_likeliest(logits)[:CANDIDATES])
         if chosen not in order:  # drawn from further down, at a high temperature
             order[-1] = chosen
         characters = self.tokenizer.characters
         return tuple(Candidate(characters[i], float(probabilities[i]), i == chosen) for i in order)
+
+
+def _likeliest(logits: np.ndarray) -> np.ndarray:
+    """Tokens (V,), the likeliest first."""
+    return np.argsort(-logits, kind="stable")
 
 
 def _content(policy: LimitPolicy) -> CacheContent:

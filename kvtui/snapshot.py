@@ -8,6 +8,7 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from kvtui.inspecting import Inspection
 from model.comparison import Comparison
 from model.limit import POLICIES
 
@@ -211,6 +212,7 @@ class Snapshot:
     window_full_at: int  # length of the text at which the next character no longer fits
     beside: tuple[PolicyState, ...]  # the other policies, once the text is longer than that
     went_back: bool  # the last action undid a step
+    inspection: Inspection | None  # of a cache, where one is looked into
     baseline_mode: BaselineMode
     # Measured:
     prefill_seconds: float
