@@ -2,10 +2,8 @@
 
 import asyncio
 import gc
-import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,25 +21,30 @@ from kvtui.curves import (
     Curves,
     CurveStore,
 )
-from kvtui.driver import Driver, one_back, word_at_limit
 from kvtui.errors import explain
 from kvtui.export import export_run
-from kvtui.figures import count, milliseconds, speed
+from kvtui.figures import count, milliseconds, percent, speed
 from kvtui.keys import KEYS
 from kvtui.panels.panel import Panel, View
+from kvtui.screens.faults import FaultsScreen
 from kvtui.screens.help import HelpScreen
+from kvtui.screens.inspector import InspectorScreen
+from kvtui.screens.lab import LabScreen
 from kvtui.screens.main import MainScreen
 from kvtui.screens.memory import MemoryScreen
+from kvtui.screens.policies import PoliciesScreen
 from kvtui.screens.prompt import PromptScreen
 from kvtui.screens.rows import Values, turned
 from kvtui.screens.sampling import Sampling, SamplingScreen
+from kvtui.screens.view_screen import ViewScreen
 from kvtui.session import Session
 from kvtui.settings import Settings, load_settings, save_settings
 from kvtui.snapshot import Snapshot
+from kvtui.stepper import Stepper, one_back, word_at_limit
 from kvtui.themes import DARK, LIGHT
 from kvtui.tour import STOPS
-from kvtui.visual import Look
-from model.limit import NaiveSlide, Recompute
+from kvtui.visual import POLICY_LABELS, Look, visible
+from model.limit import POLICIES, NaiveSlide, Recompute
 
 SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 0.0)  # steps a second of a run; the last is as fast as it goes
 
@@ -76,7 +79,7 @@ class KvtuiApp(App[None]):
         settings, self._complaints = load_settings(settings_path) if settings_path else (Settings(), [])
         known = settings.steps_per_second in SPEEDS
         steps_per_second = settings.steps_per_second if known else Settings().steps_per_second
-        self.driver = Driver(session, steps_per_second, self._show, self._painted, self._complain)
+        self.stepper = Stepper(session, steps_per_second, self._show, self._painted, self._complain)
         self.stop: int | None = None
         self._tour = tour
         self.curve_store = curve_store
@@ -92,24 +95,23 @@ class KvtuiApp(App[None]):
 
     @property
     def session(self) -> Session:
-        return self.driver.session
+        return self.stepper.session
 
     @property
     def snapshot(self) -> Snapshot:
-        return self.driver.snapshot
+        return self.stepper.snapshot
 
     async def settled(self) -> None:
         """Wait until every action so far is carried out and painted."""
-        await self.driver.settled()
+        await self.stepper.settled()
 
     def get_default_screen(self) -> MainScreen:
         return self.main
 
     def on_mount(self) -> None:
         self._show()
-        self.run_worker(self.driver.drive(), group="engine")
+        self.run_worker(self.stepper.work(), group="engine")
         if not self.is_headless:
-            self._exit_on_signals()
             # After a stop and SIGCONT the terminal's screen is empty, whatever was painted before.
             self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
             # What is there now stays. To look through all of it for garbage would stop a run for 0.1 s.
@@ -120,15 +122,6 @@ class KvtuiApp(App[None]):
             self.call_after_refresh(self.action_tour)
         if self.curve_store and not self.curves.rows:
             self._begin_measuring(QUICK_CONTEXTS, QUICK_SECONDS)
-
-    def _exit_on_signals(self) -> None:
-        """End as `q` does, the terminal put right, where the process is told to end."""
-        loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
-            with suppress(NotImplementedError, RuntimeError, ValueError):  # nor handlers in a loop
-                if number is not None:
-                    loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the main screen, and what Textual brings."""
@@ -145,16 +138,17 @@ class KvtuiApp(App[None]):
 
     def _show(self) -> None:
         look = self._themed_look()
-        self.main.show(
+        shown = [screen for screen in self.screen_stack if isinstance(screen, ViewScreen)]
+        (shown or [self.main])[-1].show(
             View(
                 self.snapshot,
                 self.pair if self.pair_shown else None,
-                self.driver.running,
+                self.stepper.running,
                 look,
                 self.curves,
                 self.measuring,
-                self.driver.word,
-                self.driver.steps_per_second,
+                self.stepper.word,
+                self.stepper.steps_per_second,
                 str(self.sampling),
                 self.stop,
             )
@@ -171,7 +165,7 @@ class KvtuiApp(App[None]):
 
     def _say(self, word: str) -> None:
         """Put a word in place of what the last step did."""
-        self.driver.word = word
+        self.stepper.word = word
         self._show()
 
     def _themed_look(self) -> Look:
@@ -187,41 +181,77 @@ class KvtuiApp(App[None]):
 
     def action_step(self) -> None:
         """One step; or what is going on, paused."""
-        if not self.driver.stop():
-            self.driver.submit(Session.step)
+        if not self.stepper.stop():
+            self.stepper.submit(Session.step)
 
     def action_step_back(self) -> None:
-        self.driver.stop()
-        self.driver.submit(one_back)
+        self.stepper.stop()
+        self.stepper.submit(one_back)
 
     def action_run(self) -> None:
         """Run, or stop what is going on."""
-        if not self.driver.stop():
-            self.driver.run()
+        if not self.stepper.stop():
+            self.stepper.run()
 
     def action_limit(self) -> None:
         """Go on until the window is full; again, or any other key that steps, stops it."""
-        if self.driver.to_limit:
-            self.driver.stop()
+        if self.stepper.to_limit:
+            self.stepper.stop()
         else:
-            self.driver.stop()
-            self.driver.submit(word_at_limit)
-            self.driver.run_to_limit()
+            self.stepper.stop()
+            self.stepper.submit(word_at_limit)
+            self.stepper.run_to_limit()
 
     def action_faster(self, by: int = 1) -> None:
-        self.driver.steps_per_second = turned(SPEEDS, self.driver.steps_per_second, by)
-        self._say(f"Speed of a run: {speed(self.driver.steps_per_second)}.")
+        self.stepper.steps_per_second = turned(SPEEDS, self.stepper.steps_per_second, by)
+        self._say(f"Speed of a run: {speed(self.stepper.steps_per_second)}.")
         self._remember()
 
     def action_slower(self) -> None:
         self.action_faster(-1)
 
     def action_naive(self) -> None:
-        self.pair_shown, self.driver.word = not self.pair_shown, None
+        self.pair_shown, self.stepper.word = not self.pair_shown, None
         self._show()
 
+    def action_other(self, side: int, by: int) -> None:
+        """Put the next limit policy on one side."""
+        names = [policy.name for policy in POLICIES]
+        pair = list(self.pair)
+        if self.pair_shown:
+            pair[side] = names[(names.index(pair[side]) + by) % len(names)]
+            if pair[0] == pair[1]:
+                pair[side] = names[(names.index(pair[side]) + by) % len(names)]
+        self.pair, self.pair_shown = (pair[0], pair[1]), True
+        self._say(f"Side by side: {POLICY_LABELS[pair[0]]} and {POLICY_LABELS[pair[1]]}, on the same text.")
+
+    def action_take(self, rank: int) -> None:
+        """Append another of the candidates than the model's choice."""
+        self.stepper.stop()
+        self.stepper.submit(partial(take, rank=rank))
+
+    def action_inspect(self) -> None:
+        self._visit(InspectorScreen(self.stepper.submit))
+
+    def action_policies(self) -> None:
+        self._visit(PoliciesScreen(self.stepper.submit))
+
+    def action_faults(self) -> None:
+        self._visit(FaultsScreen(self.stepper.submit))
+
+    def _visit(self, screen: LabScreen) -> None:
+        """Show a screen of the laboratory in place of the one that is there."""
+        self._leave_lab()
+        self.push_screen(screen, lambda _: self._show())
+        self._show()
+
+    def _leave_lab(self) -> None:
+        if isinstance(self.screen, LabScreen):
+            self.pop_screen()
+            self._show()
+
     def action_baseline(self) -> None:
-        self.driver.submit(next_baseline)
+        self.stepper.submit(next_baseline)
 
     def action_measure(self) -> None:
         """Measure the long contexts that are not known yet, or stop doing so."""
@@ -253,14 +283,15 @@ class KvtuiApp(App[None]):
             self._show()
 
     def action_view(self) -> None:
-        self.main.turn_page()
+        if self.screen is self.main:
+            self.main.turn_page()
 
     def action_prompt(self) -> None:
-        self.driver.stop()
+        self.stepper.stop()
 
         def begin(prompt: str | None) -> None:
             if prompt is not None:
-                self.driver.submit(lambda session: session.begin(prompt))
+                self.stepper.submit(lambda session: session.begin(prompt))
 
         limit = self.snapshot.model.block_size
         self._open(PromptScreen(self.snapshot.prompt, self._objection, limit), begin)
@@ -277,12 +308,14 @@ class KvtuiApp(App[None]):
 
         def choose(_: Values | None) -> None:
             self.sampling = screen.sampling
-            self.driver.submit(lambda session: session.set_sampler(self.sampling.sampler()))
+            self.stepper.submit(lambda session: session.set_sampler(self.sampling.sampler()))
 
         self._open(screen, choose)
 
     def action_zoom(self) -> None:
         """The focused panel alone, or all again."""
+        if self.screen is not self.main:
+            return
         panel = self.focused if isinstance(self.focused, Panel) else self.main.query(Panel).first()
         self.main.zoom(None if self.main.zoomed else panel)
         self._remember()
@@ -296,7 +329,8 @@ class KvtuiApp(App[None]):
 
     def action_tour(self) -> None:
         """Begin the tour, or where there is one, leave it."""
-        self.driver.stop()
+        self.stepper.stop()
+        self._leave_lab()
         if self.stop is None:
             self._go_to_stop(0)
         else:
@@ -310,13 +344,13 @@ class KvtuiApp(App[None]):
 
     def _go_to_stop(self, number: int) -> None:
         """Show what a stop of the tour says, and do what it does."""
-        self.driver.stop()
+        self.stepper.stop()
         stop = STOPS[number]
-        self.stop, self.pair_shown, self.driver.word = number, stop.naive, None
+        self.stop, self.pair_shown, self.stepper.word = number, stop.naive, None
         self.main.turn_to(stop.panel)
-        self.driver.submit(stop.do)
+        self.stepper.submit(stop.do)
         if stop.to_limit:
-            self.driver.run_to_limit()
+            self.stepper.run_to_limit()
         self._show()
 
     def action_export(self) -> None:
@@ -338,7 +372,7 @@ class KvtuiApp(App[None]):
         """Keep theme and layout for the next start."""
         if self.settings_path:
             try:
-                settings = Settings(self.theme, self.main.zoomed, self.driver.steps_per_second)
+                settings = Settings(self.theme, self.main.zoomed, self.stepper.steps_per_second)
                 save_settings(self.settings_path, settings)
             except OSError as error:
                 self.notify(f"The settings: {explain(error)}", severity="error", markup=False)
@@ -355,6 +389,22 @@ class KvtuiApp(App[None]):
         """Show a dialog over the main screen."""
         screen.set_class(self.look.ascii, "-ascii")
         self.push_screen(screen, then)
+
+
+def take(session: Session, rank: int) -> str | None:
+    """A step with the so-manieth candidate."""
+    candidates = session.snapshot().candidates
+    if rank >= min(len(candidates), session.gpt.config.vocab_size):
+        return f"There are only {count(len(candidates), 'candidate')}."
+    session.step(rank)
+    taken = candidates[rank]
+    if taken.chosen:
+        return None
+    choice = next(candidate for candidate in candidates if candidate.chosen)
+    return (
+        f"Your choice: {visible(taken.character)!r} ({percent(taken.probability)}) instead of the model's "
+        f"{visible(choice.character)!r} ({percent(choice.probability)}). b takes it back."
+    )
 
 
 def next_baseline(session: Session) -> str:

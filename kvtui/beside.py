@@ -1,5 +1,6 @@
 """A limit policy beside the real model: what it predicts for the same text, step by step."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from kvtui.records import Records
 from kvtui.snapshot import COMPARISON, Comparisons
 from model.comparison import compare
+from model.experiments.policies import bits_per_character
 from model.limit import LimitPolicy
 from model.sampling import Sampler
 
@@ -32,11 +34,14 @@ class Beside:
         """Take in the last token of a text past the limit, and hold the logits against the real model's."""
         if len(text) == self._full_at + 1:
             self.policy.start(text[:-1])
+            bits = math.nan
+        else:
+            bits = bits_per_character(self.logits[None], text[-1:])
         begin = self._clock()
         self.logits = self.policy.step(text)
         seconds = self._clock() - begin
         comparison = compare(len(text), real, self.logits, sampler)
-        self._records.append(comparison.real, comparison.other, comparison.kl, seconds)
+        self._records.append(comparison.real, comparison.other, comparison.kl, bits, seconds)
 
     def back(self, text: Sequence[int]) -> None:
         """Take back the last step; `text` is what is left."""

@@ -17,7 +17,9 @@ from kvtui.output import say
 COMMANDS = {
     "generate": "write text after a prompt, and time it",
     "verify": "check that the cache changes nothing",
+    "faults": "list the faults of real caches, for verify --with-fault",
     "slide": "hold the naive sliding cache against the real model",
+    "inspect": "look into the cache: attention, keys and values, exactness by layer",
     "bench": "measure what steps, memory and whole texts cost",
     "memory": "work out the KV cache of any model",
     "serve": "show the screen in a browser on this machine",

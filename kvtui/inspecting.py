@@ -1,10 +1,11 @@
 """A look into a cache: one entry's key and value, what is attended to, and whether the cache is right."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from model.experiments.exactness import TOLERANCES
 from model.inspection import attention_weights, cache_differences
 from model.limit import LimitPolicy, Recompute
 
@@ -23,7 +24,7 @@ class Cursor:
 class Inspection:
     cursor: Cursor
     entry: int  # the one that the cursor is at
-    tokens: tuple[int, ...]  # of the stored entries (S,)
+    characters: tuple[str, ...]  # of the stored entries (S,)
     positions: np.ndarray  # (S,), those that they were computed at
     attention: np.ndarray  # (H, S), of the newest entry, in the cursor's layer
     key: np.ndarray  # (D,)
@@ -33,27 +34,49 @@ class Inspection:
     value_differences: np.ndarray  # (n_layer,)
     logit_difference: float
     max_abs_logit: float
+    # Whether these are rounding alone, as in `kvtui verify`:
+    exact: tuple[bool, ...]  # (n_layer,)
+    logits_exact: bool
 
 
-def inspect(policy: LimitPolicy, text: Sequence[int], logits: np.ndarray, cursor: Cursor) -> Inspection:
+def inspect(
+    policy: LimitPolicy,
+    text: Sequence[int],
+    logits: np.ndarray,
+    cursor: Cursor,
+    characters: Sequence[str],
+) -> Inspection:
     """Look into the cache of a policy that is at a text, with the logits (V,) that it gave for it."""
     cache, window = policy.cache, policy.window(text)
+    tolerance = TOLERANCES[str(policy.gpt.dtype)]
     newest = cache.offset - 1
     entry = newest if cursor.entry is None else min(cursor.entry, newest)
     positions = policy.positions
     attention = attention_weights(policy.gpt, window[-1], positions[-1], cache)
     right = cache_differences(policy.gpt, window, cache)
     at = (cursor.layer, cursor.head, entry)
+    logit_difference = float(np.abs(right.logits - logits).max())
+    largest = float(np.abs(right.logits).max())
+    exact = (right.keys <= tolerance * _largest(cache.keys[:, :, : cache.offset])) & (
+        right.values <= tolerance * _largest(cache.values[:, :, : cache.offset])
+    )
     return Inspection(
-        cursor,
+        replace(cursor, policy=policy.name),
         entry,
-        tuple(window),
+        tuple(characters[token] for token in window),
         positions,
         attention[cursor.layer],
         cache.keys[at].copy(),
         cache.values[at].copy(),
         right.keys,
         right.values,
-        float(np.abs(right.logits - logits).max()),
-        float(np.abs(right.logits).max()),
+        logit_difference,
+        largest,
+        tuple(exact.tolist()),
+        logit_difference <= tolerance * largest,
     )
+
+
+def _largest(stored: np.ndarray) -> np.ndarray:
+    """The largest number of each layer (n_layer,)."""
+    return np.abs(stored).max(axis=(1, 2, 3))

@@ -1,8 +1,10 @@
 """The bottom line: the keys. What does not fit is left out, but never help and quit."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual.content import Content
+from textual.style import Style
 from textual.widget import Widget
 
 from kvtui.visual import DIM
@@ -18,6 +20,7 @@ class Key:
     label: str = ""  # in the key bar; one without is in the help and the palette alone
     short: str = ""  # where that has no room
     important: bool = False
+    shows: str = ""  # in the key bar, where that is not the usual key
 
     @property
     def all_shown(self) -> str:
@@ -25,7 +28,7 @@ class Key:
 
     @property
     def shown(self) -> str:
-        return self.all_shown.split(", ")[0]
+        return self.shows or self.all_shown.split(", ")[0]
 
 
 KEYS = (
@@ -36,12 +39,21 @@ KEYS = (
     Key("n", "naive", "Naive slide beside the real model, on and off", "naive slide", "naive"),
     Key("u", "baseline", "Baseline: off, 128 rows at a time, all scores at once", "baseline", "base"),
     Key("v", "view", "The next panels, where the window is small", "more panels", "more", important=True),
-    Key("p", "prompt", "Another prompt", "prompt", "prompt"),
-    Key("m", "measure", "Measure contexts up to 16,384 in the background, and stop", "measure", "meas."),
-    Key("c", "memory", "Memory: this run's cache, and a calculator for other models", "memory", "mem."),
     Key("t", "tour", "The guided tour", "tour", "tour"),
-    Key("z", "zoom", "The focused panel alone, and back", "zoom", "zoom"),
+    Key("i", "inspect", "Inspector: attention, keys, values, exactness by layer", "inspect", "insp."),
+    Key("d", "policies", "Past the limit: all policies, and why sliding fails", "limit lab", "lab"),
+    Key("f", "faults", "Faults on purpose: what a bug in a cache looks like", "faults", "faults"),
+    Key("p", "prompt", "Another prompt", "prompt", "prompt"),
+    Key("c", "memory", "Memory: this run's cache, and a calculator for other models", "memory", "mem."),
     Key("s", "sampling", "Sampling: temperature, top k, seed", "sampling", "samp."),
+    Key("z", "zoom", "The focused panel alone, and back", "zoom", "zoom"),
+    Key("m", "measure", "Measure contexts up to 16,384 in the background, and stop", "measure", "meas."),
+    Key("o", "other(1,1)", "Another policy on the right-hand side"),
+    Key("O", "other(0,1)", "Another policy on the left-hand side"),
+    *(
+        Key(str(rank + 1), f"take({rank})", f"Take the {ordinal} candidate instead of the model's choice")
+        for rank, ordinal in enumerate(("likeliest", "second", "third", "fourth", "fifth"))
+    ),
     Key("up", "faster", "Run faster"),
     Key("down", "slower", "Run slower"),
     Key("e", "export", "Export the run as JSON and CSV, the screen as SVG"),
@@ -61,8 +73,10 @@ class KeyBar(Widget):
     }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own: Sequence[Key] = (), actions: Sequence[str] | None = None) -> None:
+        """The keys of `own`, and those of KEYS with these actions; None: all."""
         super().__init__()
+        self._keys = [*own, *(key for key in KEYS if actions is None or key.action in actions)]
         self._hidden: set[str] = set()
 
     def hide(self, key: str, hidden: bool) -> None:
@@ -71,7 +85,7 @@ class KeyBar(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        keys = [key for key in KEYS if key.label and key.shown not in self._hidden]
+        keys = [key for key in self._keys if key.label and key.shown not in self._hidden]
         shown, gap = fitting(keys, self.content_size.width)
         return Content(" " * gap).join([_clickable(key, label) for key, label in shown])
 
@@ -94,6 +108,6 @@ def _length(labelled: list[tuple[Key, str]], gap: int) -> int:
 
 
 def _clickable(key: Key, label: str) -> Content:
-    return Content.from_markup(
-        f"[@click=app.{key.action}][bold $primary]$key[/] [{DIM}]$label[/][/]", key=key.shown, label=label
-    )
+    target = f"{'app' if key in KEYS else 'screen'}.{key.action}"
+    content = Content.assemble((key.shown, "bold $primary"), " ", (label, DIM))
+    return content.stylize(Style.from_meta({"@click": target}))

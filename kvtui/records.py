@@ -22,7 +22,7 @@ class Records:
 
     def append(self, *fields: object) -> None:
         if self._n == len(self._room):
-            self._room = np.concatenate((self._room, np.empty_like(self._room)))
+            self._room = np.concatenate((self._room, np.empty_like(self._room[: self._n // 4])))
         self._room[self._n] = fields
         self._n += 1
 

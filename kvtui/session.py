@@ -6,16 +6,19 @@ back is exact: the cache is trimmed, or filled again the way that it was filled 
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from kvtui.beside import Beside
+from kvtui.faulty import FaultyRun, FaultyState
 from kvtui.inspecting import Cursor, Inspection, inspect
 from kvtui.machine import blas_threads_in_use
 from kvtui.records import Records
 from kvtui.snapshot import (
+    ANATOMY,
     STEP,
+    Anatomies,
     Baseline,
     BaselineMode,
     CacheContent,
@@ -27,8 +30,11 @@ from kvtui.snapshot import (
 )
 from model.cache import KVCache
 from model.decoder import Decoder
+from model.experiments.anatomy import take_apart
+from model.experiments.policies import bits_per_character
+from model.faults import Fault
 from model.gpt import GPT
-from model.limit import POLICIES, LimitPolicy, Recompute
+from model.limit import POLICIES, LimitPolicy, NaiveSlide, Recompute
 from model.ops import softmax
 from model.prefill import prefill
 from model.sampling import Sampler, greedy
@@ -62,7 +68,9 @@ class Session:
         self.baseline_mode = BaselineMode.OFF
         self._warmed_up: set[BaselineMode] = set()
         self._real = Recompute(gpt)
-        self._beside = [Beside(policy(gpt), clock) for policy in POLICIES[1:] if policy.goes_on]
+        self._naive = NaiveSlide(gpt)
+        others = [policy(gpt) for policy in POLICIES if policy not in (Recompute, NaiveSlide)]
+        self._beside = [Beside(policy, clock) for policy in (self._naive, *others) if policy.goes_on]
         config = gpt.config
         self.facts = ModelFacts(
             name,
@@ -77,6 +85,8 @@ class Session:
         )
         self._baseline: Baseline | None = None
         self._cursor: Cursor | None = None
+        self._anatomy_watched = False
+        self._fault: Fault | None = None
         self._warm_up()
         self.begin(prompt)
 
@@ -87,6 +97,7 @@ class Session:
         self._text = tokens
         self._prompt_length = len(tokens)
         self._records = Records(STEP)
+        self._anatomy = Records(ANATOMY)
         for other in self._beside:
             other.begin(self.window_full_at)
         self._busy_until = -math.inf
@@ -99,6 +110,7 @@ class Session:
                 break
         self._take(logits)
         self._measure_baseline()
+        self._begin_faulty()
 
     @property
     def length(self) -> int:
@@ -126,6 +138,7 @@ class Session:
 
     def _step(self, token: int) -> None:
         self._went_back = False
+        bits = bits_per_character(self._logits[None], [token])
         self._text.append(token)
         recomputed = self.length > self.window_full_at
         if not recomputed:
@@ -135,10 +148,14 @@ class Session:
         seconds = self.clock() - begin
         self._take(logits)
         self._measure_baseline()
-        self._records.append(*Steps.row(seconds, self._baseline))
+        self._records.append(*Steps.row(seconds, bits, self._baseline))
         if recomputed:
             for other in self._beside:
                 other.step(self._text, logits, self.sampler)
+            if self._anatomy_watched:
+                self._anatomy.append(*self._taken_apart())
+        if self._faulty:
+            self._faulty.step()
         self._busy_until = self.clock()
 
     def _take(self, logits: np.ndarray) -> None:
@@ -150,9 +167,12 @@ class Session:
         """After a step that broke off: drop what it left, and fill the caches again from the text."""
         del self._text[length:]
         self._records.keep(length - self._prompt_length)
+        self._forget_anatomy()
         self._take(self._replay())
         for other in self._beside:
             other.return_to(self._text)
+        if self._faulty:
+            self._faulty.return_to(length)
 
     def back(self) -> bool:
         """Undo the last step exactly; False at the prompt, where there is nothing to undo."""
@@ -161,10 +181,13 @@ class Session:
         was_past_limit = self.length > self.window_full_at
         self._text.pop()
         self._records.keep(len(self._records) - 1)
+        self._forget_anatomy()
         if was_past_limit:
             for other in self._beside:
                 other.back(self._text)
         self._take(self._replay() if was_past_limit else self._trimmed())
+        if self._faulty:
+            self._faulty.back()
         self._measure_baseline()
         self._went_back = True
         return True
@@ -182,19 +205,40 @@ class Session:
         """Choose otherwise from here on; what was written stays."""
         self.sampler = sampler
         self._take(self._logits)
+        if self._faulty:
+            self._faulty.sampler = sampler
 
     def inspect(self, cursor: Cursor | None) -> None:
         """Look into a cache with every snapshot, or with None no longer."""
         self._cursor = cursor
+
+    def set_fault(self, fault: Fault | None) -> None:
+        """Have a second run beside this one, as long as it, that has a fault; or with None, no longer."""
+        self._fault = fault
+        self._begin_faulty()
+
+    def watch_anatomy(self, watched: bool) -> None:
+        """Tell apart what is wrong with the naive slide, from the present step on, or no longer.
+
+        It takes another full pass a step.
+        """
+        self._anatomy_watched = watched
+        looked_at = self._anatomy.rows["length"][-1:]
+        if watched and self.length > self.window_full_at and self.length not in looked_at:
+            self._anatomy.append(*self._taken_apart())
+
+    def _forget_anatomy(self) -> None:
+        """Of steps that were taken back."""
+        self._anatomy.keep(int(np.searchsorted(self._anatomy.rows["length"], self.length, side="right")))
 
     def set_baseline(self, mode: BaselineMode) -> None:
         """Measure a full forward pass at every step from this one on, or stop doing so."""
         self.baseline_mode = mode
         self._measure_baseline()
         if self._baseline and len(self._records):  # the last step has one now, too
-            seconds = self._records.rows["seconds"][-1]
+            seconds, bits, *_ = self._records.rows[-1]
             self._records.keep(len(self._records) - 1)
-            self._records.append(*Steps.row(seconds, self._baseline))
+            self._records.append(*Steps.row(seconds, bits, self._baseline))
 
     def snapshot(self) -> Snapshot:
         text = self.tokenizer.decode(self._text)
@@ -211,6 +255,8 @@ class Session:
             prefill_seconds=self._prefill_seconds,
             baseline=self._baseline,
             inspection=self._inspection(),
+            faulty=self._faulty_state(),
+            anatomy=Anatomies(self._anatomy.rows),
             steps=Steps(self._records.rows, self._prompt_length + 1, self.window_full_at),
         )
 
@@ -241,10 +287,34 @@ class Session:
         """Until the text is past the limit, every policy is the real model."""
         if self._cursor is None:
             return None
+        characters = self.tokenizer.characters
         for other in self._beside:
             if other.policy.name == self._cursor.policy and self.length > self.window_full_at:
-                return inspect(other.policy, self._text, other.logits, self._cursor)
-        return inspect(self._real, self._text, self._logits, self._cursor)
+                return inspect(other.policy, self._text, other.logits, self._cursor, characters)
+        return inspect(self._real, self._text, self._logits, self._cursor, characters)
+
+    def _begin_faulty(self) -> None:
+        self._faulty = None
+        if self._fault:
+            self._faulty = FaultyRun(self.gpt, self._fault, self.prompt, self.sampler)
+            for _ in range(self.length - self._prompt_length):
+                self._faulty.step()
+
+    def _faulty_state(self) -> FaultyState | None:
+        if self._faulty is None:
+            return None
+        return FaultyState(
+            self._faulty.fault,
+            self.tokenizer.decode(self._faulty.text[self._prompt_length :]),
+            self._faulty.differs_at(self._text),
+            self._faulty.meters(self._text),
+        )
+
+    def _taken_apart(self) -> Sequence[float]:
+        """The fields of ANATOMY for the present step."""
+        anatomy = take_apart(self._naive, self._text, self._logits, self._beside[0].logits)
+        pairs = (anatomy.positions_only, anatomy.naive, anatomy.stale)
+        return [self.length, *(figure for pair in pairs for figure in (pair.kl, pair.agree))]
 
     def _state(self, other: Beside) -> PolicyState:
         chosen = self.sampler(other.logits, self.length)

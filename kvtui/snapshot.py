@@ -8,6 +8,7 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from kvtui.faulty import FaultyState
 from kvtui.inspecting import Inspection
 from model.comparison import Comparison
 from model.limit import POLICIES
@@ -66,18 +67,27 @@ class Step:
     baseline: Baseline | None
 
 
-# A row of each: what was measured at one step of the real model, and at one of a policy beside it.
+# A row of each: what was measured at one step of the real model, and at one of a policy beside it. Single
+# precision is enough for what is only shown, and a long run is small.
 STEP = np.dtype(
-    [("seconds", "f8"), ("mode", "u1"), ("baseline", "f8"), ("max_abs_diff", "f8"), ("max_abs_logit", "f8")]
+    [
+        ("seconds", "f8"), ("bits", "f4"),
+        ("mode", "u1"), ("baseline", "f8"), ("max_abs_diff", "f8"), ("max_abs_logit", "f8"),
+    ]
+)  # fmt: skip
+COMPARISON = np.dtype([("real", "i4"), ("other", "i4"), ("kl", "f4"), ("bits", "f4"), ("seconds", "f4")])
+# The length of the text, and KL and agreement of each pair of models in model.experiments.anatomy.
+PAIRS = ("positions_only", "naive", "stale")
+ANATOMY = np.dtype(
+    [("length", "i4"), *((f"{pair}_{what}", "f4") for pair in PAIRS for what in ("kl", "agree"))]
 )
-COMPARISON = np.dtype([("real", "i4"), ("other", "i4"), ("kl", "f8"), ("seconds", "f8")])
 
 
 class Rows(Sequence[Item]):
     """A sequence of values that are kept as rows of a table, and made when one is asked for."""
 
-    def __init__(self, rows: np.ndarray, first: int) -> None:
-        """The first row is of the step that made the text `first` characters long."""
+    def __init__(self, rows: np.ndarray, first: int = 0) -> None:
+        """Where there is a row for every step, the first made the text `first` characters long."""
         self.rows, self._first = rows, first
 
     @abstractmethod
@@ -111,15 +121,15 @@ class Steps(Rows[Step]):
         self._window_full_at = window_full_at
 
     @staticmethod
-    def row(seconds: float, baseline: Baseline | None) -> tuple[float, ...]:
-        """The fields of STEP."""
+    def row(seconds: float, bits: float, baseline: Baseline | None) -> tuple[float, ...]:
+        """The fields of STEP; `bits` is the surprise of the character that was appended."""
         if baseline is None:
-            return seconds, 0, 0.0, 0.0, 0.0
+            return seconds, bits, 0, 0.0, 0.0, 0.0
         mode = list(BaselineMode).index(baseline.mode)
-        return seconds, mode, baseline.seconds, baseline.max_abs_diff, baseline.max_abs_logit
+        return seconds, bits, mode, baseline.seconds, baseline.max_abs_diff, baseline.max_abs_logit
 
     def item(self, i: int) -> Step:
-        seconds, mode, baseline, diff, logit = self.rows[i].item()
+        seconds, _, mode, baseline, diff, logit = self.rows[i].item()
         measured = Baseline(list(BaselineMode)[mode], baseline, diff, logit) if mode else None
         return Step(self._first + i, seconds, i >= self.cached, measured)
 
@@ -127,6 +137,11 @@ class Steps(Rows[Step]):
     def cached(self) -> int:
         """How many of them went through the cache: those before the window was full."""
         return min(len(self), self._window_full_at + 1 - self._first)
+
+    @property
+    def bits(self) -> np.ndarray:
+        """-log2 p of each character that was appended, as the model predicted it."""
+        return self.rows["bits"]
 
     def seconds(self, recomputed: bool) -> np.ndarray:
         """What the cached steps took, or those that recomputed the window."""
@@ -138,13 +153,18 @@ class Comparisons(Rows[Comparison]):
     """A policy's predictions beside the real model's."""
 
     def item(self, i: int) -> Comparison:
-        real, other, kl, _ = self.rows[i].item()
+        real, other, kl, *_ = self.rows[i].item()
         return Comparison(self._first + i, real, other, kl)
 
     @property
     def seconds(self) -> np.ndarray:
         """Measured: the policy's own work in each step."""
         return self.rows["seconds"]
+
+    @property
+    def bits(self) -> np.ndarray:
+        """-log2 p of each character that was appended; NaN for the first, which all predicted alike."""
+        return self.rows["bits"]
 
     @property
     def agreed(self) -> int:
@@ -162,6 +182,14 @@ class Comparisons(Rows[Comparison]):
     def first_difference(self) -> int | None:
         differing = np.flatnonzero(self.rows["real"] != self.rows["other"])
         return self._first + int(differing[0]) if len(differing) else None
+
+
+class Anatomies(Rows[tuple[float, ...]]):
+    """What is wrong with the naive slide, at the steps past the limit at which somebody looked."""
+
+    def item(self, i: int) -> tuple[float, ...]:
+        fields: tuple[float, ...] = self.rows[i].item()
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +241,8 @@ class Snapshot:
     beside: tuple[PolicyState, ...]  # the other policies, once the text is longer than that
     went_back: bool  # the last action undid a step
     inspection: Inspection | None  # of a cache, where one is looked into
+    anatomy: Anatomies
+    faulty: FaultyState | None  # the run with a fault, where there is one
     baseline_mode: BaselineMode
     # Measured:
     prefill_seconds: float

@@ -1,6 +1,8 @@
 """The start of the screen: a model is loaded, a session begun, and the app run on it."""
 
 import argparse
+import os
+import signal
 
 from kvtui.app import KvtuiApp
 from kvtui.curves import CurveStore
@@ -23,7 +25,7 @@ def run_screen(args: argparse.Namespace) -> int:
     name = (args.model or BUNDLED).resolve().name
     sampling = Sampling(args.temperature, args.top_k, args.seed or 0)
     with single_blas_thread(), model_at_work():
-        app = KvtuiApp(
+        app = app_class()(
             Session(gpt, tokenizer, prompt, name, sampling.sampler()),
             Look(ascii=args.screen_ascii),
             CurveStore.of_user(args.model, args.dtype),
@@ -33,3 +35,14 @@ def run_screen(args: argparse.Namespace) -> int:
         )
         app.run()
     return app.return_code or 0
+
+
+def app_class() -> type[KvtuiApp]:
+    """The app as it is, for Windows and for a browser, or the one that heeds the signals of Unix."""
+    if os.name != "posix" or "TEXTUAL_DRIVER" in os.environ:
+        return KvtuiApp
+    from kvtui.terminal import TerminalApp  # Windows lacks what it imports
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # asyncio's would leave the app half started
+    return TerminalApp

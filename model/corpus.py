@@ -32,12 +32,7 @@ class Corpus:
         tenth has no room for a window of block_size + 1 characters.
         """
         data = path.read_bytes()
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path} is not text in UTF-8 (byte {error.start}: {error.reason}); convert it to UTF-8"
-            ) from None
+        text = decoded(data, path)
         if len(text) < (needed := 10 * block_size + 1):
             raise ValueError(
                 f"{path} has {len(text):,} characters; to train and validate on windows of "
@@ -48,3 +43,16 @@ class Corpus:
         n = len(tokens) * 9 // 10
         digest = hashlib.sha256(data).hexdigest()
         return cls(path.name, len(data), digest, tokenizer, tokens[:n], tokens[n:])
+
+
+def decoded(data: bytes, path: Path) -> str:
+    """The text of a file in UTF-8: its line ends as they are, without a byte order mark.
+
+    Raises ValueError, which names the file, for what is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not text in UTF-8 (byte {error.start}: {error.reason}); convert it to UTF-8"
+        ) from None

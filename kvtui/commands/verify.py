@@ -1,12 +1,14 @@
 """`kvtui verify`: the exactness checks, each against the full forward pass."""
 
 import argparse
+from contextlib import nullcontext
 from dataclasses import asdict
 
 from kvtui.loading import load_model, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.output import finite, write, write_json
 from model.experiments.exactness import TOLERANCES, Check, exactness
+from model.faults import FAULTS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,26 +17,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "writes. Differences count as rounding up to a share of the largest logit. The exit status is "
         "1 when a check fails."
     )
+    parser.add_argument(
+        "--with-fault",
+        choices=[fault.name for fault in FAULTS],
+        metavar="NAME",
+        help="put a fault into the engine, to see which checks notice it (kvtui faults lists them)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     show = (lambda text: None) if args.json else write
+    during = next((fault.active for fault in FAULTS if fault.name == args.with_fault), nullcontext)
     checks: list[Check] = []
     with single_blas_thread(), model_at_work():
         gpt = load_model(args.model, args.dtype)
         show(f"{'path':34} {'steps':>5}  {'largest difference':>18}  {'of largest logit':>16}\n")
-        for check in exactness(gpt, args.seed or 0):
+        for check in exactness(gpt, args.seed or 0, during):
             checks.append(check)
             show(_row(check))
     passed = all(check.passed for check in checks)
     tolerance = TOLERANCES[str(gpt.dtype)]
     if args.json:
-        write_json({"passed": passed, "tolerance": tolerance, "checks": [_entry(c) for c in checks]})
+        fault = {"fault": args.with_fault} if args.with_fault else {}
+        entries = [_entry(check) for check in checks]
+        write_json({"passed": passed, "tolerance": tolerance, "checks": entries, **fault})
+    elif args.with_fault:
+        write(_noticed(args.with_fault, checks))
     else:
         worst = max(map(_share, checks))
         verdict = "all paths agree" if passed else "FAILED"
         write(f"{verdict}: {worst:.1e} of the largest logit at worst, {tolerance:.0e} allowed\n")
     return 0 if passed else 1
+
+
+def _noticed(fault: str, checks: list[Check]) -> str:
+    noticing = [check.name for check in checks if not check.passed]
+    if not noticing:
+        return f"no check notices {fault} in this model\n"
+    return f"{fault} is noticed by {len(noticing)} of {len(checks)} checks: {'; '.join(noticing)}\n"
 
 
 def _share(check: Check) -> float:

@@ -114,15 +114,20 @@ class StripPanel(Panel):
 
         Shades are made as colours at once: hundreds of styled cells would cost ten times as much as text.
         """
-        before, blank = Content.styled(f"{label:{LABEL}}", DIM), Content(" " * LABEL)
+        strip = self.strip(self.strip_of(levels, layout, look, colour, marked))
+        before, blank = (self.strip(Content.styled(f"{text:{LABEL}}", DIM)) for text in (label, ""))
+        first = Strip.join([before, strip, *([self.strip(after)] if after else [])])
+        return [first, *[Strip.join([blank, strip])] * (tall - 1)]
+
+    def strip_of(
+        self, levels: np.ndarray, layout: StripLayout, look: Look, colour: str, marked: int | None = None
+    ) -> Line:
+        """Levels as shades; as heights where a look has no shades."""
         if look.ascii or not look.shades:
-            heights = layout.heights(levels, look, f"${colour}", marked)
-            return [before + heights + (after or Content()), *[blank + heights] * (tall - 1)]
+            return layout.heights(levels, look, f"${colour}", marked)
         variables = self.app.theme_variables
         shades = Shades.between(variables["background"], variables[colour], variables["foreground"])
-        heat = layout.heat(levels, shades, marked)
-        first = Strip.join([self.strip(before), heat, *([self.strip(after)] if after else [])])
-        return [first, *[Strip.join([self.strip(blank), heat])] * (tall - 1)]
+        return layout.heat(levels, shades, marked)
 
 
 def relative(numbers: np.ndarray) -> np.ndarray:

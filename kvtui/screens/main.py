@@ -4,7 +4,6 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.events import DescendantFocus, Resize
 from textual.geometry import Size
-from textual.screen import Screen
 from textual.widgets import Static
 
 from kvtui.keys import KeyBar
@@ -12,11 +11,12 @@ from kvtui.panels.cache import CachePanel
 from kvtui.panels.header import HeaderLine
 from kvtui.panels.latency import LatencyPanel
 from kvtui.panels.next_character import NextCharacterPanel
-from kvtui.panels.panel import Panel, View, ViewWidget
+from kvtui.panels.panel import Panel
 from kvtui.panels.sentence import Sentence
 from kvtui.panels.step_time import StepTimePanel
 from kvtui.panels.text import TextPanel
 from kvtui.panels.tour import TourBox
+from kvtui.screens.view_screen import ViewScreen
 
 # Layouts, the largest first: classes; least width and height, and how many pages `v` turns through.
 LAYOUTS = {
@@ -28,16 +28,13 @@ LAYOUTS = {
 }
 
 
-class MainScreen(Screen[None]):
-    """Shows a view. Where not all panels fit, they are on pages."""
-
-    AUTO_FOCUS = ""
+class MainScreen(ViewScreen):
+    """All panels. Where they do not fit, they are on pages."""
 
     def __init__(self, zoomed: str = "") -> None:
         """`zoomed` is the panel that has the window for itself, if one has."""
         super().__init__()
         self._zoomed_first = zoomed
-        self.view: View | None = None
         self.layout_name = ""
         self.page = 0
 
@@ -57,13 +54,7 @@ class MainScreen(Screen[None]):
     def on_mount(self) -> None:
         self._lay_out_for(self.app.size)  # the first picture comes before the first resize
         self.zoom(next((panel for panel in self.query(Panel) if panel.id == self._zoomed_first), None))
-        if self.view:  # given before there were panels
-            self.show(self.view)
-
-    def show(self, view: View) -> None:
-        self.view = view
-        for widget in self.query(ViewWidget):
-            widget.show(view)
+        super().on_mount()
 
     def on_resize(self, event: Resize) -> None:
         self._lay_out_for(event.size)

@@ -80,7 +80,7 @@ async def test_help_may_be_open_while_the_session_goes_on(make_app):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("space", "question_mark")
-        app.driver.submit(Session.step)
+        app.stepper.submit(Session.step)
         await app.settled()
         await pilot.resize_terminal(40, 12)
         await pilot.press("escape")
@@ -407,7 +407,7 @@ async def test_m_stops_a_measurement_and_begins_with_long_contexts(measuring_app
 
 @pytest.mark.parametrize("key", ["b", "r", "l", "space"])
 async def test_the_way_to_the_limit_can_be_stopped(make_app, monkeypatch, key):
-    monkeypatch.setattr("kvtui.driver.SLICE", 0.0)  # a picture after every step
+    monkeypatch.setattr("kvtui.stepper.SLICE", 0.0)  # a picture after every step
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         app.action_limit()
@@ -421,7 +421,7 @@ async def test_the_way_to_the_limit_can_be_stopped(make_app, monkeypatch, key):
 
 
 async def test_the_way_to_the_limit_ends_with_another_prompt(make_app, monkeypatch):
-    monkeypatch.setattr("kvtui.driver.SLICE", 0.0)
+    monkeypatch.setattr("kvtui.stepper.SLICE", 0.0)
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         app.action_limit()
@@ -504,7 +504,7 @@ async def test_arrows_change_the_speed_of_a_run_and_it_is_remembered(make_app, t
         await pilot.pause()
     again = app_with_settings()
     async with again.run_test(size=(120, 40)) as pilot:
-        assert again.driver.steps_per_second == 2
+        assert again.stepper.steps_per_second == 2
         assert again.theme == "nord"
         assert again.main.zoomed == "text"
         await press(again, pilot, *["up"] * 9)

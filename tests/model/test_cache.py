@@ -53,6 +53,7 @@ def test_its_bytes_are_those_of_a_key_and_a_value_per_layer_head_and_token(odd_c
     assert cache.nbytes_used == 0
     cache.advance(3)
     assert cache.nbytes_used == 3 * per_token
+    assert type(cache.nbytes_used) is int
 
 
 def test_append_writes_behind_what_is_stored_and_nowhere_else(stored, entries):
@@ -84,6 +85,24 @@ def test_append_refuses_what_does_not_fit(stored, entries, unchanged, n, T):
     cache = stored(n)
     with unchanged(cache), pytest.raises(ValueError, match=r"fit|broadcast"):
         cache.append(0, *entries(T))
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [(np.s_[:1], np.s_[:1]), (np.s_[:, :, :1], np.s_[:, :, :1]), (np.s_[:], np.s_[:, :1])],
+    ids=["H", "D", "fewer values than keys"],
+)
+def test_append_refuses_what_numpy_would_stretch_to_fit(stored, entries, unchanged, keys, values):
+    cache, (k, v) = stored(2), entries(2)
+    with unchanged(cache), pytest.raises(ValueError, match=r"have the shape \(H, T, D\), not"):
+        cache.append(0, k[keys], v[values])
+
+
+@pytest.mark.parametrize("n", [-1, -3])
+def test_it_does_not_advance_backwards(stored, unchanged, n):
+    cache = stored(3)
+    with unchanged(cache), pytest.raises(ValueError, match=f"cannot advance by {n} tokens"):
+        cache.advance(n)
 
 
 def test_trim_forgets_the_newest_and_keeps_the_others(stored):
@@ -131,6 +150,15 @@ def test_what_was_dropped_can_be_put_back_exactly(stored, n, drops, kept):
     assert np.array_equal(cache.values[:, :, :n], before.values[:, :, :n])
 
 
+def test_the_very_oldest_goes_and_comes_back_unless_told_otherwise(stored):
+    cache, before = stored(4), stored(4)
+    oldest = cache.drop_oldest()
+    assert np.array_equal(oldest, np.stack((before.keys, before.values))[:, :, :, 0])
+    cache.restore_oldest(oldest)
+    assert np.array_equal(cache.keys[:, :, :4], before.keys[:, :, :4])
+    assert np.array_equal(cache.values[:, :, :4], before.values[:, :, :4])
+
+
 def test_a_dropped_entry_is_a_copy_that_later_writes_do_not_reach(stored):
     cache = stored(4)
     oldest = cache.drop_oldest()
@@ -167,7 +195,7 @@ def test_nothing_is_put_back_into_a_full_cache(stored, unchanged):
 def test_an_entry_of_the_wrong_shape_is_not_put_back(stored, unchanged, part):
     cache = stored(4)
     oldest = cache.drop_oldest()
-    with unchanged(cache), pytest.raises(ValueError, match=r"shape|shorter"):
+    with unchanged(cache), pytest.raises(ValueError, match=r"has the shape \(2, 2, 3, 5\), not"):
         cache.restore_oldest(oldest[part])
 
 

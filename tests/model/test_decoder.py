@@ -13,6 +13,7 @@ CONFIGS = {
     "one head": GPTConfig(n_layer=1, n_head=1, n_embd=7, block_size=9, vocab_size=5, n_inner=3),
     "heads of one": GPTConfig(n_layer=2, n_head=6, n_embd=6, block_size=10, vocab_size=3),
     "large epsilon": GPTConfig(2, 2, 10, 12, 17, layer_norm_epsilon=0.01),
+    "one token": GPTConfig(n_layer=1, n_head=2, n_embd=6, block_size=8, vocab_size=1),
 }
 
 
@@ -127,7 +128,7 @@ def test_a_roomy_cache_gives_the_model_no_positions_beyond_its_last(gpt, text_of
 def test_what_is_not_an_id_is_refused(odd_gpt, token, cache_with, unchanged):
     cache = cache_with(odd_gpt, [1, 2, 3])
     decoder = Decoder(odd_gpt, cache)
-    with unchanged(cache), pytest.raises(ValueError, match=r"token|shape"):
+    with unchanged(cache), pytest.raises(ValueError, match="token id"):
         decoder.step(token)
 
 
@@ -206,19 +207,24 @@ def test_float32_is_never_promoted(gpt32, text_of, cache_with):
     assert {array.dtype for array in arrays} == {np.dtype("float32")}
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("score", [-2000, -740, -100, -60, 60, 100, 740, 2000])
-def test_scores_of_any_size_are_taken(gpt, score, dtype, text_of, cache_with, assert_close):
-    """A constant in every key and query adds the same to all scores: to softmax no difference at all."""
+def with_score(gpt, score, layers=slice(None)):
+    """Parameters with a constant in every key and query: the same for all scores, so to softmax nothing."""
     parameters = dict(gpt.parameters)
     width, head_dim = gpt.config.n_embd, gpt.config.head_dim
     size = (abs(score) / np.sqrt(head_dim)) ** 0.5
-    for layer in range(gpt.config.n_layer):
+    for layer in range(gpt.config.n_layer)[layers]:
         bias = parameters[f"h.{layer}.attn.c_attn.bias"].copy()
         bias[:width] = size
         bias[width : 2 * width] = np.sign(score) * size
         parameters[f"h.{layer}.attn.c_attn.bias"] = bias
-    parameters = {name: p.astype(dtype) for name, p in parameters.items()}
+    return parameters
+
+
+@pytest.mark.parametrize("layers", [np.s_[:], np.s_[-1:]], ids=["all layers", "the last layer"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("score", [-2000, -740, -100, -60, 60, 100, 740, 2000])
+def test_scores_of_any_size_are_taken(gpt, score, dtype, layers, text_of, cache_with, assert_close):
+    parameters = {name: p.astype(dtype) for name, p in with_score(gpt, score, layers).items()}
     model = GPT(gpt.config, parameters)
     text = text_of(gpt.config, 9)
     decoder = Decoder(model, cache_with(model))
@@ -227,6 +233,23 @@ def test_scores_of_any_size_are_taken(gpt, score, dtype, text_of, cache_with, as
     assert_close(
         stepped, model.forward(text, cache_with(model)), {"float64": 1e-12, "float32": 1e-3}[dtype]
     )
+
+
+def test_small_values_keep_their_digits_where_scores_are_far_below_zero(
+    gpt, text_of, cache_with, assert_close
+):
+    """exp(-700) is a number of 53 bits, and 1e-12 of it is not."""
+    parameters = with_score(gpt, -700)
+    for layer in range(gpt.config.n_layer):
+        h, width = f"h.{layer}.attn.", gpt.config.n_embd
+        shrink = np.repeat([1, 1, 1e-12], width)
+        for name, factor in (("c_attn.weight", shrink), ("c_attn.bias", shrink), ("c_proj.weight", 1e12)):
+            parameters[h + name] = parameters[h + name] * factor
+    model = GPT(gpt.config, parameters)
+    text = text_of(gpt.config, 9)
+    decoder = Decoder(model, cache_with(model))
+    stepped = np.stack([decoder.step(token) for token in text])
+    assert_close(stepped, model.forward(text, cache_with(model)), 1e-12)
 
 
 @pytest.mark.parametrize("layer", ["attn.c_attn", "mlp.c_fc"])

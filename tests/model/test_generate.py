@@ -1,3 +1,4 @@
+from dataclasses import FrozenInstanceError
 from itertools import islice
 
 import numpy as np
@@ -106,6 +107,18 @@ def test_less_than_no_tokens_are_refused(odd_gpt):
         list(generate(Recompute(odd_gpt), [1], -1, greedy))
 
 
+def test_without_a_cache_all_rows_are_one_block_unless_told_otherwise(odd_gpt, monkeypatch):
+    monkeypatch.setattr("model.generate.forward_uncached", lambda gpt, text, block_rows: [block_rows])
+    assert Uncached(odd_gpt).start([1, 2]) is None
+    assert Uncached(odd_gpt, 5).start([1, 2]) == 5
+
+
+def test_what_was_generated_stays_as_it_was():
+    (step,) = generate(Recorder(), [0], 1, greedy)
+    with pytest.raises(FrozenInstanceError):
+        step.token = 2
+
+
 class Clock:
     """Time that passes only where a test says so."""
 
@@ -153,6 +166,11 @@ def test_prefill_and_steps_are_timed_apart_and_without_the_sampler(clock):
     assert timed.prefill_seconds == 5
     assert timed.step_seconds == [1, 2, 3]
     assert [step.token for step in steps] == [1, 2, 3]
+
+
+def test_before_the_start_no_time_has_passed():
+    timed = Timed(Recorder())
+    assert (timed.prefill_seconds, timed.step_seconds) == (0, [])
 
 
 def test_a_new_start_is_timed_anew(clock):

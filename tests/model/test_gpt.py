@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from model import GPT, CacheOverflow, KVCache
-from model.gpt import float_type
+from model.config_json import read_config
+from model.gpt import BUNDLED, float_type
 
 DTYPES = [("float64", 1e-13), ("float32", 1e-5)]
 
@@ -154,6 +155,14 @@ def test_what_is_not_a_sequence_of_ids_is_refused(odd_gpt, bad_tokens, cache_wit
 
 
 @pytest.mark.parametrize(
+    ("tokens", "wrong"), [([4, 11, 3], "0 to 10, not 3 to 11"), ([4, -2, 3], "0 to 10, not -2 to 4")]
+)
+def test_a_refusal_says_which_ids_there_are_and_which_there_were(odd_gpt, tokens, wrong, cache_with):
+    with pytest.raises(ValueError, match=wrong):
+        odd_gpt.forward(tokens, cache_with(odd_gpt))
+
+
+@pytest.mark.parametrize(
     "tokens", [(1, 2), np.array([1, 2], np.int8), np.array([1, 2], np.uint64)], ids=repr
 )
 def test_ids_may_come_in_any_sequence_of_integers(odd_gpt, tokens, cache_with):
@@ -234,6 +243,17 @@ def test_a_random_model_is_decided_by_its_seed(odd_config):
     same, again, other = (GPT.random(odd_config, seed).parameters for seed in (1, 1, 2))
     assert all(np.array_equal(same[name], again[name]) for name in same)
     assert not np.array_equal(same["wte.weight"], other["wte.weight"])
+
+
+def test_a_random_model_is_that_of_seed_0_unless_told_otherwise(odd_config):
+    default, first = GPT.random(odd_config).parameters, GPT.random(odd_config, 0).parameters
+    assert all(np.array_equal(default[name], first[name]) for name in first)
+
+
+def test_without_a_directory_the_bundled_model_is_loaded_in_float64():
+    model = GPT.load()
+    assert (model.config, model.dtype) == (read_config(BUNDLED / "config.json"), "float64")
+    assert BUNDLED.name == "shakespeare"
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

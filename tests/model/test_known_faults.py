@@ -1,4 +1,7 @@
-"""Faults that KV caches are known for, put in on purpose: each shows in the logits."""
+"""Faults that KV caches are known for, each put in at one place: it shows in the logits.
+
+Some are pieces of those in `model.faults`, which are put together so that they show on the screen's path.
+"""
 
 from contextlib import suppress
 from pkgutil import resolve_name
@@ -8,6 +11,10 @@ import pytest
 
 from model import CacheOverflow, Decoder, forward_uncached, prefill
 from model.experiments.exactness import exactness
+from model.faults.attention import evicting_first, not_offset, one_beyond, without_a_mask
+from model.faults.feeding import last_token_twice, one_late
+from model.faults.forgetting import some_left
+from model.faults.positions import counting_in_every_layer, restarting
 from model.limit import NaiveSlide, Recompute
 
 TOLERANCE = 2e-14
@@ -24,36 +31,8 @@ def skipped(run):
     return lambda gpt, tokens, at, attend: run(gpt, tokens, at + (len(tokens) == 1), attend)
 
 
-def restarted_in_decoder(fold):
-    def faulty(config, parameters):
-        weights = fold(config, parameters)
-        return weights._replace(positions=weights.positions[[0] * config.block_size])
-
-    return faulty
-
-
-def by_row(attention, seen):
-    """Attention in which query i of T sees the part `seen(i, T, S)` of S entries."""
-
-    def faulty(q, keys, values):
-        T, S = q.shape[1], keys.shape[1]
-        parts = [seen(i, T, S) for i in range(T)]
-        rows = [attention(q[:, [i]], keys[:, part], values[:, part]) for i, part in enumerate(parts)]
-        return np.concatenate(rows, axis=1)
-
-    return faulty
-
-
-def not_offset(attention):
-    return by_row(attention, lambda i, T, S: slice(i + 1))
-
-
-def without_a_mask(attention):
-    return by_row(attention, lambda i, T, S: slice(S))
-
-
 def without_a_past(attention):
-    return by_row(attention, lambda i, T, S: slice(S - T, S - T + i + 1))
+    return lambda q, keys, values: attention(q, keys[:, -q.shape[1] :], values[:, -q.shape[1] :])
 
 
 def one_too_many(require_room):
@@ -66,16 +45,6 @@ def only_the_first(require_room):
 
 def never(require_room):
     return lambda cache, n: None
-
-
-def one_late(step_past_limit):
-    def faulty(policy, text):
-        if len(text) > policy.cache.max_seq_len + 1:
-            return step_past_limit(policy, text)
-        policy.cache.trim(1)
-        return policy.decoder.step(text[-1])
-
-    return faulty
 
 
 def one_early(step):
@@ -94,15 +63,6 @@ def twice(advance):
     return lambda cache, n: advance(cache, 2 * n)
 
 
-def in_every_layer(append):
-    def faulty(cache, layer, k, v):
-        seen = append(cache, layer, k, v)
-        cache.offset += k.shape[1]
-        return seen
-
-    return faulty
-
-
 def again(step):
     def faulty(decoder, token):
         logits = step(decoder, token)
@@ -114,37 +74,6 @@ def again(step):
 
 def every_token_twice(prefill):
     return lambda gpt, tokens, cache: prefill(gpt, np.repeat(tokens, 2)[-cache.max_seq_len :], cache)
-
-
-def last_token_twice(prefill):
-    def faulty(gpt, tokens, cache):
-        prefill(gpt, tokens[1 - cache.max_seq_len :], cache)
-        return gpt.forward(tokens[-1:], cache)[-1]
-
-    return faulty
-
-
-def evicting_first(append):
-    def faulty(cache, layer, k, v):
-        gone = min(k.shape[1], cache.offset)
-        return tuple(seen[:, gone:] for seen in append(cache, layer, k, v))
-
-    return faulty
-
-
-def one_beyond(append):
-    def faulty(cache, layer, k, v):
-        end = append(cache, layer, k, v)[0].shape[1]
-        return cache.keys[layer, :, : end + 1], cache.values[layer, :, : end + 1]
-
-    return faulty
-
-
-def first_kept(reset):
-    def faulty(cache):
-        cache.offset = min(cache.offset, 1)
-
-    return faulty
 
 
 def nothing_forgotten(reset):
@@ -270,7 +199,7 @@ DECODING, GREEDY = "decoding at every step", "greedy text, past the limit too"
 FAULTS = [
     ("positions restart for a single token", "gpt.GPT.run", restarted, ONE_BY_ONE),
     ("a position is skipped for a single token", "gpt.GPT.run", skipped, short_text),
-    ("positions restart in the decoder", "gpt.fold", restarted_in_decoder, DECODING),
+    ("positions restart in the decoder", "decoder.Decoder.step", restarting, DECODING),
     ("the mask is not offset by what is stored", "gpt.causal_attention", not_offset, CHUNKS),
     ("a chunk sees its future", "gpt.causal_attention", without_a_mask, ONE_GO),
     ("a chunk sees nothing but itself", "gpt.causal_attention", without_a_past, CHUNKS),
@@ -281,7 +210,7 @@ FAULTS = [
     ("writing goes on past the end", "cache.KVCache.require_room", never, after_refusals),
     ("room is asked for one token of many", "cache.KVCache.require_room", only_the_first, after_refusals),
     ("the offset moves twice", "cache.KVCache.advance", twice, short_text),
-    ("the offset moves in every layer", "cache.KVCache.append", in_every_layer, short_text),
+    ("the offset moves in every layer", "cache.KVCache.append", counting_in_every_layer, short_text),
     ("the offset moves again after a step", "decoder.Decoder.step", again, short_text),
     ("every token of the prompt is fed twice", "limit.policy.prefill", every_token_twice, GREEDY),
     ("the last token of the prompt is fed twice", "limit.policy.prefill", last_token_twice, GREEDY),
@@ -289,7 +218,7 @@ FAULTS = [
     ("an entry beyond the stored is read", "cache.KVCache.append", one_beyond, ONE_BY_ONE),
     ("NaN beyond the stored entries is read", "cache.KVCache.append", one_beyond, short_text),
     ("a reset forgets nothing", "cache.KVCache.reset", nothing_forgotten, after_a_reset),
-    ("a reset keeps the first token", "cache.KVCache.reset", first_kept, after_a_reset),
+    ("a reset keeps the first tokens", "cache.KVCache.reset", some_left, after_a_reset),
     ("two caches share their memory", "cache.KVCache.__init__", shared_memory, side_by_side),
     ("the decoder counts tokens for itself", "decoder.Decoder.step", own_count, after_a_trim),
     ("logits are handed out by reference", "decoder.Decoder.step", same_array, DECODING),

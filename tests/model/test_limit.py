@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from model import forward_uncached
-from model.limit import POLICIES, AttentionSinks, LimitReached, NaiveSlide, Recompute, Refill, Stop
+from model.limit import (
+    POLICIES,
+    AttentionSinks,
+    LimitPolicy,
+    LimitReached,
+    NaiveSlide,
+    Recompute,
+    Refill,
+    Stop,
+)
 from model.limit.naive_slide import baked_positions
 
 ENDLESS = [policy for policy in POLICIES if policy is not Stop]
@@ -183,6 +192,14 @@ def test_steps_before_the_limit_are_not_its_to_take_back(gpt, text_of, unchanged
         assert not policy.back()
 
 
+@pytest.mark.parametrize("policy", [Recompute, Refill, Stop])
+def test_a_policy_that_keeps_nothing_that_was_dropped_takes_no_step_back(gpt, policy, text_of, unchanged):
+    running = policy(gpt)
+    logits_of(running, text_of(gpt.config, 20 if policy.goes_on else LIMIT), 3)
+    with unchanged(running.cache):
+        assert not running.back()
+
+
 def test_only_the_newest_steps_can_be_taken_back(odd_gpt, text_of, unchanged, monkeypatch):
     monkeypatch.setattr(NaiveSlide, "UNDO_STEPS", 3)
     policy = NaiveSlide(odd_gpt)
@@ -241,6 +258,23 @@ def first_key(gpt, token, position):
     keys = []
     gpt.run(np.array([token]), np.array([position]), lambda layer, q, k, v: keys.append(k[:, 0]) or v)
     return keys[0]
+
+
+@pytest.mark.parametrize("policy", ENDLESS)
+def test_a_window_is_a_list_of_the_sequence_that_the_text_came_in(gpt, policy, text_of):
+    text = tuple(text_of(gpt.config, 10))
+    running = policy(gpt)
+    running.start(text)
+    assert running.window(text) == list(text)
+
+
+def test_only_stopping_does_not_go_on():
+    assert [policy for policy in POLICIES if not policy.goes_on] == [Stop]
+
+
+def test_what_does_not_say_what_it_does_past_the_limit_is_no_policy(odd_gpt):
+    with pytest.raises(TypeError, match="step_past_limit"):
+        LimitPolicy(odd_gpt)
 
 
 def test_the_policies_can_be_told_apart_by_name():

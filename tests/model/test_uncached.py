@@ -25,7 +25,12 @@ def test_it_agrees_with_the_cached_forward(gpt, block_rows, text_of, cache_with,
     assert_close(forward_uncached(gpt, text, block_rows), gpt.forward(text, cache_with(gpt)), 2e-14)
 
 
-def test_a_block_attends_only_to_the_columns_its_rows_can_see(odd_gpt, text_of, monkeypatch):
+@pytest.mark.parametrize(
+    ("options", "blocks"), [({"block_rows": 4}, [(4, 4, 4), (4, 8, 8), (3, 11, 11)]), ({}, [(11, 11, 11)])]
+)
+def test_a_block_attends_only_to_the_columns_its_rows_can_see(
+    odd_gpt, options, blocks, text_of, monkeypatch
+):
     sizes = []
 
     def spy(q, keys, values):
@@ -33,8 +38,8 @@ def test_a_block_attends_only_to_the_columns_its_rows_can_see(odd_gpt, text_of, 
         return values[:, -q.shape[1] :]
 
     monkeypatch.setattr("model.uncached.causal_attention", spy)
-    forward_uncached(odd_gpt, text_of(odd_gpt.config, 11), block_rows=4)
-    assert sizes == [(4, 4, 4), (4, 8, 8), (3, 11, 11)] * odd_gpt.config.n_layer
+    forward_uncached(odd_gpt, text_of(odd_gpt.config, 11), **options)
+    assert sizes == blocks * odd_gpt.config.n_layer
 
 
 @pytest.mark.parametrize("block_rows", [None, 3])

@@ -32,16 +32,16 @@ def safetensors_bytes(tensors):
 
 
 def stored_arrays(data):
-    """The arrays of a safetensors file, read by its specification."""
+    """The metadata and the arrays of a safetensors file, read by its specification."""
     (length,) = struct.unpack("<Q", data[:8])
     header = json.loads(data[8 : 8 + length])
-    header.pop("__metadata__", None)
+    metadata = header.pop("__metadata__", None)
     arrays = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
         flat = np.frombuffer(data[8 + length :][begin:end], NUMPY_TYPES[entry["dtype"]])
         arrays[name] = flat.reshape(entry["shape"])
-    return arrays
+    return metadata, arrays
 
 
 def parameters(seed=0):
@@ -200,6 +200,10 @@ def replaced(name, array, kind="F64"):
     return lambda tensors: tensors | {name: (kind, array)}
 
 
+def without(tensors, n):
+    return {name: tensors[name] for name in list(SHAPES)[n:]}
+
+
 def spoilt(name, number):
     """The same weights with one number replaced."""
 
@@ -215,6 +219,8 @@ def spoilt(name, number):
     ("change", "wrong"),
     [
         (lambda t: {n: t[n] for n in t if n != "h.1.ln_2.bias"}, r"no weights for h\.1\.ln_2\.bias$"),
+        (lambda t: without(t, 3), r"no weights for wte\.weight, wpe\.weight, h\.0\.ln_1\.weight$"),
+        (lambda t: without(t, 4), r"no weights for wte\.weight, .*\.ln_1\.weight and 1 more$"),
         (lambda t: {}, r"no weights for wte\.weight, wpe\.weight, h\.0\.ln_1\.weight and 25 more"),
         (replaced("h.2.ln_1.bias", np.zeros(4)), r"model\.safetensors holds h\.2\.ln_1\.bias"),
         (replaced("score.weight", np.zeros(4)), r"model\.safetensors holds score\.weight"),
@@ -229,8 +235,8 @@ def spoilt(name, number):
         (replaced("transformer.ln_f.bias", np.zeros(4)), r"model\.safetensors.*ln_f\.bias"),
     ],
     ids=[
-        "missing", "all missing", "a layer too many", "unknown", "transposed", "too long", "2-d", "head",
-        "integers", "NaN", "infinite", "NaN in BF16", "twice",
+        "missing", "three missing", "four missing", "all missing", "a layer too many", "unknown",
+        "transposed", "too long", "2-d", "head", "integers", "NaN", "infinite", "NaN in BF16", "twice",
     ],
 )  # fmt: skip
 def test_weights_that_are_not_those_of_the_config_are_refused_by_name(single, change, wrong):
@@ -316,7 +322,9 @@ def test_an_index_that_is_none_is_refused(directory, weight_map):
         GPT.load(directory({}, weight_map))
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"3", b"{}", b"\xff"])
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b"3", b"{}", b"\xff", pytest.param(b"[" * 100_000, id="too deep")]
+)
 def test_an_index_without_a_weight_map_is_refused(directory, data):
     path = directory({"model.safetensors.index.json": data})
     with pytest.raises(ValueError, match=r"model\.safetensors\.index\.json must map"):
@@ -328,6 +336,12 @@ def test_a_missing_part_is_reported_as_missing(directory):
     del files["model-00002-of-00002.safetensors"]
     with pytest.raises(FileNotFoundError, match=r"model-00002-of-00002\.safetensors"):
         GPT.load(directory(files, weight_map))
+
+
+def test_of_several_missing_parts_the_first_is_reported(directory):
+    path = directory({}, {str(i): f"part-{i:02}.safetensors" for i in reversed(range(30))})
+    with pytest.raises(FileNotFoundError, match=r"part-00\.safetensors"):
+        GPT.load(path)
 
 
 def test_a_directory_without_weights_is_reported_as_such(directory):
@@ -350,7 +364,8 @@ def test_weights_are_not_loaded_into_a_type_that_is_not_computed_in(single, dtyp
 def test_what_is_written_has_the_names_that_a_language_model_saves(tmp_path):
     arrays = {name: array.astype("f4") for name, array in parameters().items()}
     write_parameters(tmp_path / "model.safetensors", arrays)
-    stored = stored_arrays((tmp_path / "model.safetensors").read_bytes())
+    metadata, stored = stored_arrays((tmp_path / "model.safetensors").read_bytes())
+    assert metadata == {"format": "pt"}  # old transformers refuse a file without it
     assert set(stored) == {f"transformer.{name}" for name in SHAPES}
     assert all(np.array_equal(stored[f"transformer.{name}"], arrays[name]) for name in SHAPES)
     assert {array.dtype for array in stored.values()} == {np.dtype("float32")}

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from kvtui.commands import verify
+from model import GPTConfig
 from model.decoder import Decoder
+from model.directory import write_model
 from model.experiments.exactness import Check
+from model.faults import FAULTS
+from model.tokenizer import CharTokenizer
 
 
 def test_the_json_object_has_exactly_these_keys(kvtui, model_dir):
@@ -61,6 +65,42 @@ def test_a_difference_that_is_no_number_is_null(kvtui, model_dir, monkeypatch):
     status, out, _ = kvtui("verify", "--json", "--model", model_dir)
     check = json.loads(out)["checks"][0]
     assert (status, check["max_abs_diff"], check["max_abs_logit"]) == (1, None, None)
+
+
+@pytest.mark.parametrize("name", ["position-restarts", "half-precision", "trim-does-nothing"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_with_a_fault_it_fails_and_says_which_checks_notice(kvtui, model_dir, name, dtype):
+    options = ["verify", "--model", model_dir, "--dtype", dtype, "--with-fault", name]
+    status, out, err = kvtui(*options)
+    _, *rows, verdict = out.splitlines()
+    failed = [row for row in rows if row.endswith(" FAILED")]
+    assert (status, err) == (1, "")
+    assert verdict.startswith(f"{name} is noticed by {len(failed)} of {len(rows)} checks: ")
+    assert failed
+    assert all(row[:34].rstrip() in verdict for row in failed)
+
+    status, out, _ = kvtui(*options, "--json")
+    data = json.loads(out)
+    assert status == 1
+    assert list(data) == ["passed", "tolerance", "checks", "fault"]
+    assert (data["passed"], data["fault"]) == (False, name)
+    assert len(failed) == sum(not check["passed"] for check in data["checks"])
+
+    assert kvtui("verify", "--model", model_dir).status == 0  # nothing of it is left
+
+
+def test_a_fault_that_does_nothing_in_a_model_is_noticed_by_no_check(kvtui, tmp_path, perturbed):
+    config = GPTConfig(n_layer=1, n_head=1, n_embd=8, block_size=8, vocab_size=len("ab"))
+    write_model(tmp_path, config, perturbed(config, "float32").parameters, CharTokenizer("ab"), "a card\n")
+    status, out, _ = kvtui("verify", "--model", tmp_path, "--with-fault", "keys-of-another-head")
+    assert status == 0
+    assert out.splitlines()[-1].startswith("no check notices keys-of-another-head")
+
+
+def test_an_unknown_fault_is_refused_with_the_names_of_those_that_are_known(refused):
+    line = refused("verify", "--with-fault", "gremlins")
+    assert "gremlins" in line
+    assert all(fault.name in line for fault in FAULTS)
 
 
 def test_it_needs_no_vocabulary(kvtui, copied_model):

@@ -1,3 +1,4 @@
+from contextlib import contextmanager
 from itertools import islice
 
 import numpy as np
@@ -8,6 +9,13 @@ from model.experiments import exactness as module
 from model.experiments.exactness import TOLERANCES, exactness
 
 GENERATED = ["greedy text, past the limit too", "sampled text, past the limit too"]
+# Caches that had something else to do, from the end of a prompt of half the text on.
+USED = [
+    "NaN in the room to spare",
+    "tokens of another text taken back",
+    "another text before, and a reset",
+    "two texts side by side",
+]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -25,8 +33,9 @@ def test_every_path_is_held_against_the_full_pass_as_many_steps_as_it_says(odd_g
     whole += [f"uncached, {rows} rows at a time" for rows in (1, 48, 128)]
     assert {name: steps.pop(name) for name in whole} == dict.fromkeys(whole, 16)
     assert {name: steps.pop(name) for name in GENERATED} == dict.fromkeys(GENERATED, 16 + 50)
+    assert {name: steps.pop(name) for name in USED} == dict.fromkeys(USED, 16 - 7)
     assert steps.pop("overflow refused, cache untouched") == 3
-    assert {name: n for name, n in steps.items() if name.startswith("prefill in")} == steps
+    assert {name: n for name, n in steps.items() if name.startswith("prefill ")} == steps
     assert set(steps.values()) == {1}
 
 
@@ -40,8 +49,8 @@ ORIGINAL_RUN, ORIGINAL_APPEND, ORIGINAL_STEP = GPT.run, KVCache.append, Decoder.
 ORIGINAL_ROOM = KVCache.require_room
 
 
-def restart_positions(self, tokens, start, attend):
-    return ORIGINAL_RUN(self, tokens, 0 if len(tokens) == 1 else start, attend)
+def restart_positions(self, tokens, positions, attend):
+    return ORIGINAL_RUN(self, tokens, positions * (len(tokens) > 1), attend)
 
 
 def forget_the_oldest(self, layer, k, v):
@@ -112,6 +121,37 @@ def test_a_broken_engine_fails_its_check(odd_gpt, monkeypatch, owner, name, faul
             break
     else:
         pytest.fail(f"there is no check {failing!r}")
+
+
+def test_what_a_path_is_held_against_is_computed_outside_of_what_it_is_walked_in(odd_gpt, monkeypatch):
+    @contextmanager
+    def every_pass_off():
+        with monkeypatch.context() as patch:
+            patch.setattr(GPT, "run", lambda *args: ORIGINAL_RUN(*args) + 1)
+            yield
+        assert GPT.run is ORIGINAL_RUN
+
+    # Of these paths no logits come from `GPT.run`.
+    spared = ["autograd engine", "decoding at every step", "tokens of another text taken back"]
+    spared += ["overflow refused, cache untouched"]
+    assert [check.name for check in exactness(odd_gpt, during=every_pass_off) if check.passed] == spared
+    assert [check.name for check in exactness(odd_gpt) if not check.passed] == []
+
+
+def test_a_path_that_refuses_what_there_is_room_for_fails(odd_gpt, monkeypatch):
+    def room_for_five(cache, n):
+        ORIGINAL_ROOM(cache, n + cache.max_seq_len - 5)
+
+    @contextmanager
+    def little_room():
+        with monkeypatch.context() as patch:
+            patch.setattr(KVCache, "require_room", room_for_five)
+            yield
+
+    checks = {check.name: check for check in exactness(odd_gpt, during=little_room)}
+    assert not checks["decoding at every step"].passed
+    assert np.isnan(checks["decoding at every step"].max_abs_diff)
+    assert checks["autograd engine"].passed
 
 
 def test_a_slow_path_that_is_off_fails_too(odd_gpt, monkeypatch):

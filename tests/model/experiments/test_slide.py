@@ -34,7 +34,7 @@ def test_it_is_the_naive_slide_beside_the_recomputed_window_on_one_text(gpt, len
     prompt = text_of(gpt.config, length)
     found = list(slide(gpt, prompt, steps=6))
     expected = plain_slide(plain(gpt), prompt, 6)
-    assert [(c.position, c.real, c.naive) for c in found] == [row[:3] for row in expected]
+    assert [(c.position, c.real, c.other) for c in found] == [row[:3] for row in expected]
     assert [c.kl for c in found] == pytest.approx([row[3] for row in expected], rel=1e-9)
     assert [c.position for c in found] == list(range(LIMIT + 1, LIMIT + 7))
 

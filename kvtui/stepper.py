@@ -1,4 +1,4 @@
-"""What drives a session: actions one after the other on the engine's thread, and steps while it runs."""
+"""What steps a session: actions one after the other on the engine's thread, and steps while it runs."""
 
 import asyncio
 import math
@@ -16,7 +16,7 @@ FAST_SLICE = 0.12  # and of a run as fast as it goes: pictures take less time th
 Action = Callable[[Session], str | None]
 
 
-class Driver:
+class Stepper:
     """One coroutine takes an action, has the engine's thread carry it out, shows the new snapshot, and
     waits until that is painted before it takes the next.
 
@@ -45,7 +45,7 @@ class Driver:
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
 
-    async def drive(self) -> None:
+    async def work(self) -> None:
         """Carry out actions one after the other, and steps while running."""
         while True:
             if not (self.running or self.to_limit) and self._actions.empty():

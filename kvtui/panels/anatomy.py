@@ -1,0 +1,59 @@
+"""What is wrong with the naive slide, told apart: wrong positions, and stale context."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from textual.content import Content
+
+from kvtui.figures import count, percent
+from kvtui.panels.panel import Line, Panel, View, joined
+from kvtui.visual import BRIGHT, DIM, NAIVE, SINKS, STOP, Look
+
+LABEL = 18
+# The pairs that are held against each other: what their divergence is due to.
+PAIRS = (
+    ("positions_only", "wrong positions", STOP.style, "real model and positions only"),
+    ("stale", "stale context", SINKS.style, "positions only and naive slide"),
+    ("naive", "both", NAIVE.style, "real model and naive slide"),
+)
+
+
+class AnatomyPanel(Panel):
+    def title(self, view: View) -> str:
+        snapshot, title = view.snapshot, "Why the naive slide fails"
+        looked_at = len(snapshot.anatomy)
+        if looked_at == snapshot.slides:
+            return title
+        return f"{title} {view.look.dot} looked at in {looked_at:,} of {count(snapshot.slides, 'step')}"
+
+    def subtitle(self, view: View) -> str:
+        return "KL in nats; the strip: every step, on one scale"
+
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
+        look, rows = view.look, view.snapshot.anatomy.rows
+        if not len(rows):
+            return [Content.styled("Nothing is wrong until the window is full.", DIM)]
+        heading = f"{'':{LABEL}}{'now':>7}{'mean':>7}{'agree':>7}  "
+        room = max(1, width - len(heading))
+        scale = max(float(rows[f"{pair}_kl"][-room:].max()) for pair, *_ in PAIRS) or 1.0
+        lines: list[Line] = [Content.styled(heading + f"largest {scale:.2f}", DIM)]
+        tall = max(1, min(4, (height - 2) // len(PAIRS)))
+        for pair, cause, style, _ in PAIRS:
+            kl, agree = rows[f"{pair}_kl"], rows[f"{pair}_agree"]
+            figures = f"{kl[-1]:7.2f}{kl.mean():7.2f}{percent(agree.mean()):>7}  "
+            strip = _strip(kl[-room:] / scale, look, style, tall)
+            lines.append(
+                Content.assemble((f"{cause:{LABEL}}", f"bold {style}"), (figures, BRIGHT), strip[0])
+            )
+            lines += [Content(" " * len(heading)) + line for line in strip[1:]]
+        return lines
+
+
+def _strip(levels: np.ndarray, look: Look, style: str, tall: int) -> list[Content]:
+    """Bars of levels from 0 to 1, so many lines high."""
+    lines, ramp = [], look.heights
+    for row in reversed(range(tall)):
+        filled = ((levels * tall - row) * len(ramp)).astype(int).clip(-1, len(ramp) - 1)
+        glyphs = (ramp[max(0, i)] if i > 0 or row == 0 else " " for i in filled)
+        lines.append(joined((glyph, style) for glyph in glyphs))
+    return lines

@@ -1,0 +1,55 @@
+"""What the newest character reads: its attention to every stored entry, in all heads of a layer."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from textual.content import Content
+
+from kvtui.panels.panel import Line, View
+from kvtui.panels.strips import LABEL, StripLayout, StripPanel, row, ticks
+from kvtui.visual import DIM, POLICY_LABELS, Look
+
+SCALE = 9  # cells behind a strip: "max 0.43"
+TALLEST = 3
+
+
+class AttentionPanel(StripPanel):
+    def title(self, view: View) -> str:
+        inspection = view.snapshot.inspection
+        if inspection is None:
+            return "Attention"
+        cursor, dot = inspection.cursor, view.look.dot
+        last = view.snapshot.model.n_layer - 1
+        return f"Attention {dot} {POLICY_LABELS[cursor.policy]} {dot} layer {cursor.layer} of 0 to {last}"
+
+    def subtitle(self, view: View) -> str:
+        return "of the newest character to every stored entry; each head sums to 1"
+
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
+        inspection = view.snapshot.inspection
+        if inspection is None:
+            return []
+        attention, look = inspection.attention, view.look
+        heads, stored = attention.shape
+        layout = StripLayout.fit(view.snapshot.model.block_size, width - LABEL - SCALE, look)
+        shown = min(heads, height - 2)
+        tall = max(1, min(TALLEST, (height - 2) // heads))
+        largest = attention.max()
+        lines: list[Line] = []
+        first = min(max(0, inspection.cursor.head - shown // 2), heads - shown)
+        for head in range(first, first + shown):
+            chosen = head == inspection.cursor.head
+            label = f"{'>' if chosen else ' '} head {head}"
+            after = Content.styled(f" max {attention[head].max():.2f}", DIM)
+            colour = "primary" if chosen else "secondary"
+            levels = attention[head] / largest
+            lines += self.strips(label, levels, layout, look, colour, inspection.entry, after, tall)
+        at = [(tick, str(tick), DIM) for tick in ticks(layout.capacity) if tick < stored]
+        return [*lines, row(layout, "entry", at), _check(attention, look)]
+
+
+def _check(attention: np.ndarray, look: Look) -> Content:
+    error = float(np.abs(attention.sum(axis=1) - 1).max())
+    ramp = "denser" if look.ascii else "stronger" if look.shades else "higher"
+    text = f"{ramp}: more, on one scale up to {attention.max():.2f}; sums are 1 to {error:.0e}"
+    return Content.styled(" " * LABEL + text, DIM)

@@ -1,0 +1,51 @@
+"""The stored characters, each as strong as the chosen head's attention to it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from rich.cells import cell_len, set_cell_size
+from textual.content import Content
+
+from kvtui.panels.panel import Line, View
+from kvtui.panels.strips import StripLayout, StripPanel
+from kvtui.visual import DIM
+
+
+class ReadTextPanel(StripPanel):
+    """A line of characters, and below it a strip with the attention to each."""
+
+    def title(self, view: View) -> str:
+        inspection = view.snapshot.inspection
+        return f"What head {inspection.cursor.head} reads" if inspection else "What is read"
+
+    def subtitle(self, view: View) -> str:
+        return "the strongest five"
+
+    def body(self, view: View, width: int, height: int) -> Sequence[Line]:
+        inspection, look = view.snapshot.inspection, view.look
+        if inspection is None:
+            return []
+        attention = inspection.attention[inspection.cursor.head]
+        glyphs = [look.glyph(character) for character in inspection.characters]
+        cells = max(map(cell_len, glyphs))
+        per_line = max(1, width // cells)
+        lines: list[Line] = []
+        for start in range(0, len(glyphs), per_line):
+            part = slice(start, start + per_line)
+            layout = StripLayout(len(glyphs[part]), 1, cells)
+            lines.append(self._characters(glyphs[part], start, inspection.entry, cells))
+            levels = attention[part] / attention.max()
+            lines.append(self.strip_of(levels, layout, look, "primary"))
+        return [*lines[: height - 1], _strongest(glyphs, attention, look.dot)]
+
+    def _characters(self, glyphs: Sequence[str], start: int, chosen: int, cells: int) -> Content:
+        plain, marked = "$foreground", "reverse bold $foreground"
+        styles = (marked if start + i == chosen else plain for i in range(len(glyphs)))
+        padded = (set_cell_size(glyph, cells) for glyph in glyphs)
+        return Content.assemble(*zip(padded, styles, strict=True))
+
+
+def _strongest(glyphs: Sequence[str], attention: np.ndarray, dot: str) -> Content:
+    order = np.argsort(-attention, kind="stable")[:5]
+    parts = [f"{i} '{glyphs[i]}' {attention[i]:.2f}" for i in order]
+    return Content.styled(f" {dot} ".join(parts), DIM)

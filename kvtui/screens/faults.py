@@ -1,0 +1,33 @@
+"""Faults on purpose: one is switched on, and a second run shows what comes of it."""
+
+from collections.abc import Iterable
+
+from kvtui.keys import Key
+from kvtui.panels.faults import FaultListPanel, FaultPanel
+from kvtui.panels.panel import Panel
+from kvtui.screens.lab import LabScreen
+
+
+class FaultsScreen(LabScreen):
+    OWN_KEYS = (
+        Key("down", "choose(1)", "The next fault", "choose", "choose", shows="up/down"),
+        Key("up", "choose(-1)", "The fault before"),
+        Key("enter", "switch", "Switch it on, and off", "on/off", "on/off"),
+    )
+
+    def panels(self) -> Iterable[Panel]:
+        return FaultListPanel("fault-list"), FaultPanel("fault")
+
+    def on_unmount(self) -> None:
+        self.ask(lambda session: session.set_fault(None))
+
+    def action_choose(self, by: int) -> None:
+        faults = self.query_one(FaultListPanel)
+        faults.choose(by)
+        self.query_one(FaultPanel).choose(faults.chosen)
+
+    def action_switch(self) -> None:
+        fault = self.query_one(FaultListPanel).chosen
+        on = self.view and self.view.snapshot.faulty
+        already = on and on.fault == fault
+        self.ask(lambda session: session.set_fault(None if already else fault))

@@ -1,0 +1,227 @@
+"""The laboratory's screens look further into the same running session."""
+
+import numpy as np
+import pytest
+
+from kvtui.app import KvtuiApp
+from kvtui.panels.attention import AttentionPanel
+from kvtui.panels.entries import EntriesPanel
+from kvtui.panels.entry import EntryPanel
+from kvtui.panels.exactness import ExactnessPanel
+from kvtui.panels.faults import FaultListPanel, FaultPanel
+from kvtui.panels.ladder import LadderPanel
+from kvtui.panels.panel import ViewWidget
+from kvtui.panels.read_text import ReadTextPanel
+from kvtui.screens.faults import FaultsScreen
+from kvtui.screens.inspector import InspectorScreen
+from kvtui.screens.policies import PoliciesScreen
+from kvtui.session import Session
+from kvtui.visual import Look
+from model import GPTConfig
+from model.faults import FAULTS
+from model.tokenizer import CharTokenizer
+
+CONFIG = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=12, vocab_size=11)
+CHARACTERS = "abcdefgh [\n"
+SIZES = [(200, 60), (120, 40), (100, 30), (80, 24), (60, 15), (40, 12)]
+
+
+@pytest.fixture
+def make_app(perturbed):
+    def make(look=None):
+        return KvtuiApp(Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abc"), look)
+
+    return make
+
+
+async def press(app, pilot, *keys):
+    for key in keys:
+        await pilot.press(key)
+        await pilot.pause()
+        await app.settled()
+    await pilot.pause()
+
+
+def text_of(app, kind):
+    widget = app.screen.query_one(kind)
+    return "\n".join(strip.text for strip in widget.render_lines(widget.outer_size.region))
+
+
+async def test_the_inspector_looks_at_the_entry_the_layer_and_the_head_that_keys_pick(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space", "space", "i")
+        assert "Entry 4" in text_of(app, EntryPanel)
+        assert "the newest" in text_of(app, EntryPanel)
+        await press(app, pilot, "left", "left", "up", "h")
+        inspection = app.snapshot.inspection
+        assert (inspection.entry, inspection.cursor.layer, inspection.cursor.head) == (2, 1, 1)
+        cache = app.session._real.cache
+        assert np.array_equal(inspection.key, cache.keys[1, 1, 2])
+        assert np.array_equal(inspection.value, cache.values[1, 1, 2])
+        assert f"|K| {np.linalg.norm(cache.keys[1, 1, 2]):.2f}" in text_of(app, EntryPanel)
+        assert "real model: exact, to rounding" in text_of(app, ExactnessPanel)
+        await press(app, pilot, "space", "end", "space")
+        assert app.snapshot.inspection.entry == app.snapshot.length - 1 == 6
+        await press(app, pilot, "escape")
+        assert app.screen is app.main
+        assert app.snapshot.inspection is None
+
+
+async def test_attention_is_shown_for_every_head_and_sums_to_one(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, *["space"] * 4, "i")
+        attention = app.snapshot.inspection.attention
+        assert attention.shape == (2, 7)
+        text = text_of(app, AttentionPanel)
+        for head in range(2):
+            assert f"head {head}" in text
+            assert f"max {attention[head].max():.2f}" in text
+        assert f"sums are 1 to {np.abs(attention.sum(axis=1) - 1).max():.0e}" in text
+        strongest = int(attention[0].argmax())
+        assert f"{strongest} '" in text_of(app, ReadTextPanel)
+        assert f"{attention[0].max():.2f}" in text_of(app, ReadTextPanel)
+
+
+async def test_the_inspector_shows_where_a_slid_cache_breaks(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l", "n", "space", "space", "i")
+        assert "naive slide: breaks in layer 0" in text_of(app, ExactnessPanel)
+        assert "2 too far on" in await entry_line(app, pilot, 0)
+        await press(app, pilot, "n")
+        assert "real model: exact" in text_of(app, ExactnessPanel)
+
+
+async def entry_line(app, pilot, entry):
+    while app.snapshot.inspection.entry > entry:
+        await press(app, pilot, "left")
+    return text_of(app, EntryPanel)
+
+
+async def test_all_policies_stand_in_a_table(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "d")
+        assert "they part after 9 characters more" in text_of(app, LadderPanel)
+        await press(app, pilot, "l", "space", "space", "space")
+        text = text_of(app, LadderPanel)
+        for state in app.snapshot.beside:
+            comparisons = state.comparisons
+            line = next(line for line in text.splitlines() if state.name in line)
+            assert f"{comparisons.agreed / 3:.0%}".replace("%", " %") in line
+            assert f"{comparisons.mean_kl:.3f}" in line
+            assert f"{comparisons.max_kl:.2f}" in line
+            assert f"{comparisons.bits[1:].mean():.2f}" in line
+        assert "the text has ended" in next(line for line in text.splitlines() if "stop" in line)
+
+
+async def test_the_error_is_taken_apart_step_by_step_while_it_is_looked_at(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l", "space", "space")
+        assert len(app.snapshot.anatomy) == 0
+        await press(app, pilot, "d")
+        assert app.snapshot.anatomy.rows["length"].tolist() == [14]
+        assert "looked at in 1 of 2 steps" in text_of(app, "#anatomy")
+        await press(app, pilot, "space", "space", "b")
+        assert app.snapshot.anatomy.rows["length"].tolist() == [14, 15]
+        assert "wrong positions" in text_of(app, "#anatomy")
+        assert "4 of 12 computed at 11" in text_of(app, EntriesPanel)
+        await press(app, pilot, "escape", "space")
+        assert app.snapshot.anatomy.rows["length"].tolist() == [14, 15]
+
+
+async def test_any_two_policies_stand_side_by_side(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l", "o", "space", "space")
+        seen = set()
+        for key in ["o", "o", "o", "O", "o", "O", "O", "o"]:
+            await press(app, pilot, key)
+            assert len(set(app.pair)) == 2
+            seen.add(app.pair)
+            text = text_of(app, "#next")
+            for name in app.pair:
+                assert ("real model" if name == "recompute" else name) in text
+        assert len(seen) >= 6
+
+
+async def test_a_fault_is_switched_on_and_off_and_the_sound_run_goes_on(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, *["space"] * 3, "f")
+        assert "It is off" in text_of(app, FaultPanel)
+        await press(app, pilot, "enter", "space")
+        faulty = app.snapshot.faulty
+        assert faulty.fault == FAULTS[0]
+        assert len(faulty.generated) == len(app.snapshot.generated) == 4
+        text = text_of(app, FaultPanel)
+        assert all(meter.reading in text for meter in faulty.meters)
+        assert any(meter.notices for meter in faulty.meters)
+        await press(app, pilot, "down", "enter")
+        assert app.snapshot.faulty.fault == FAULTS[1]
+        await press(app, pilot, "enter")
+        assert app.snapshot.faulty is None
+        await press(app, pilot, "up", "up", "enter", "escape", "space")
+        assert app.snapshot.faulty is None
+        assert app.snapshot.length == 8
+
+
+async def test_the_list_of_faults_goes_round(make_app):
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(app, pilot, "f", "up")
+        assert app.screen.query_one(FaultListPanel).chosen == FAULTS[-1]
+        assert FAULTS[-1].name in text_of(app, FaultListPanel)
+        await press(app, pilot, "down")
+        assert app.screen.query_one(FaultPanel).chosen == FAULTS[0]
+
+
+async def test_the_digits_take_other_candidates_and_b_takes_them_back(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        third = app.snapshot.candidates[2].character
+        await press(app, pilot, "3")
+        assert app.snapshot.generated == third
+        assert "Your choice" in text_of(app, "Sentence")
+        await press(app, pilot, "b", "space")
+        assert app.snapshot.generated != third
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("look", [Look(), Look(ascii=True)], ids=["blocks", "ascii"])
+async def test_every_screen_can_be_visited_at_any_size(make_app, size, look):
+    app = make_app(look)
+    async with app.run_test(size=size) as pilot:
+        for keys in (
+            "i",
+            "escape",
+            "d",
+            "f",
+            "i",
+            "l",
+            "space",
+            "n",
+            "escape",
+            "f",
+            "enter",
+            "d",
+            "i",
+            "t",
+        ):
+            await press(app, pilot, keys)
+            for widget in app.screen.query(ViewWidget):
+                widget.render_lines(widget.outer_size.region)
+        assert app.screen is app.main, "the tour is told on the main screen"
+        assert app._exception is None
+
+
+async def test_from_one_screen_of_the_laboratory_another_takes_its_place(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        for key, kind in (("i", InspectorScreen), ("d", PoliciesScreen), ("f", FaultsScreen)):
+            await press(app, pilot, key)
+            assert isinstance(app.screen, kind)
+            assert len(app.screen_stack) == 2
