@@ -1,5 +1,7 @@
 """A run with a fault goes beside the sound one, and what is measured tells the two apart."""
 
+from itertools import count
+
 import pytest
 
 from kvtui.session import Session
@@ -13,7 +15,7 @@ CHARACTERS = "abcdefgh [\n"
 
 @pytest.fixture
 def make_session(perturbed):
-    return lambda: Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abcab", clock=lambda: 0.0)
+    return lambda: Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abcab", clock=count().__next__)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)

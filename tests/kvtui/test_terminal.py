@@ -2,6 +2,8 @@
 
 import random
 import re
+import signal
+import time
 from signal import Signals
 
 import pytest
@@ -13,15 +15,17 @@ from kvtui.visual import Look
 from model import GPT
 from model.tokenizer import CharTokenizer
 
-from .terminal import Terminal
+from .terminal import ANSWERS, PATIENCE, Terminal
+
+TerminalApp = pytest.importorskip("kvtui.terminal").TerminalApp
 
 PROMPT = "abc"
 SMALL_SIZES = [(80, 24), (60, 15), (40, 12)]
 TIME = re.compile(r"[\d.]+ m?s\b[^│]*")
-ENDS = {"q": 0, "ctrl+q": 0, Signals.SIGINT: 0, Signals.SIGTERM: 143}
-ENDS |= {signal: 128 + signal for signal in Signals if signal.name == "SIGHUP"}
-# Cursor and wrapping of lines on; mouse, reports of focus, bracketed paste, alternate screen off.
-AT_REST = {"25": "h", "7": "h"} | dict.fromkeys("1000 1003 1004 1006 1015 1049 2004".split(), "l")
+SIGNALS = [Signals.SIGINT, Signals.SIGTERM, *(number for number in Signals if number.name == "SIGHUP")]
+ENDS = {"q": 0, "ctrl+q": 0} | {number: 128 + number for number in SIGNALS}
+MODES = set("7 25 1000 1003 1004 1006 1015 1016 1049 2004 2048".split())
+MAIN = "from kvtui.cli import main; raise SystemExit(main())"
 ANY_KEYS = [*"bbbnuvlrc?p[]adhJ+-", *["space"] * 4, *"enter escape tab left right up down".split()]
 
 
@@ -37,12 +41,15 @@ def home(tmp_path_factory, model_dir):
 
 @pytest.fixture
 def start(home, model_dir):
-    """Start the app in a terminal of some size, and wait until it is there."""
+    """Start the app in a terminal of some size, perhaps after other code, and wait until it is there."""
     terminals = []
 
-    def start(size=(120, 40)):
-        terminals.append(Terminal(home, "--model", model_dir, "--prompt", PROMPT, size=size))
-        terminals[-1].wait_for("q quit")
+    def start(size=(120, 40), until="q quit", before=None, answers=None):
+        program = ["-c", f"{before}\n{MAIN}"] if before else ["-m", "kvtui"]
+        arguments = [*program, "--model", model_dir, "--prompt", PROMPT]
+        terminals.append(Terminal(*arguments, folder=home, size=size, answers=answers))
+        if until:
+            terminals[-1].wait_for(until)
         return terminals[-1]
 
     yield start
@@ -182,14 +189,107 @@ def test_another_size_leaves_nothing_of_the_one_before(start):
 
 @pytest.mark.parametrize("how", ENDS, ids=str)
 def test_however_it_ends_the_terminal_is_as_it_was(start, how):
-    terminal = start()
-    assert terminal.modes["1049"] == "h"
+    terminal = start(answers=ANSWERS)
+    terminal.wait_for(b"\x1b[?1016h")
     status, output = terminal.end(how)
     assert status == ENDS[how]
-    assert terminal.modes == AT_REST
-    assert terminal.attributes == terminal.attributes_before
-    assert output.count(b"\x1b[<u") == len(re.findall(rb"\x1b\[>\d+u", output)), "the keyboard's protocol"
+    assert terminal.modes.keys() == MODES
+    assert terminal.left_behind == []
     assert b"Traceback" not in output
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=str)
+@pytest.mark.parametrize("sign", [b"\x1b[?1049h", b"\x1b[?2004h"], ids=["alternate screen", "paste"])
+def test_a_signal_while_it_starts_leaves_the_terminal_as_it_was(start, number, sign):
+    terminal = start(until=sign, answers=ANSWERS)
+    status, output = terminal.end(number)
+    assert status == 128 + number
+    assert terminal.left_behind == []
+    assert b"Traceback" not in output
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=str)
+@pytest.mark.parametrize(("module", "name"), [("kvtui.loading", "GPT.load"), ("kvtui.app", "KvtuiApp.run")])
+def test_a_signal_before_it_has_the_terminal_ends_it_at_once(start, number, module, name):
+    """Ended by the signal itself, which a shell counts as the same status; or on Ctrl-C in words."""
+    before = "import signal, {0}\n{0}.{1} = lambda *_: signal.raise_signal({2:d})"
+    status, output = start(until=None, before=before.format(module, name, number)).end()
+    assert status in (-number, 128 + number)
+    assert output in (b"", b"kvtui: interrupted\r\n")
+
+
+def test_a_signal_while_it_quits_leaves_the_terminal_as_it_was(start):
+    terminal = start(answers=ANSWERS)
+    terminal.wait_for(b"\x1b[?1016h")
+    terminal.press("q")
+    terminal.wait_for(b"\x1b[?1000l")
+    status, output = terminal.end(Signals.SIGTERM)
+    assert status in (0, -15, 143)
+    assert terminal.left_behind == []
+    assert b"Traceback" not in output
+
+
+def test_a_signal_ends_it_while_the_model_computes(start, home):
+    before = "import pathlib, time\nfrom kvtui.session import Session\n"
+    before += "Session.step = lambda _: (pathlib.Path('stepping').touch(), time.sleep(3600))"
+    terminal = start(before=before)
+    terminal.press("space")
+    terminal.wait_until((home / "stepping").exists, complaint="no step")
+    assert terminal.end(Signals.SIGTERM)[0] == 143
+    assert terminal.left_behind == []
+
+
+def test_what_sends_a_signal_may_also_say_go_on(start):
+    """As systemd and timeout do, in case that a program is stopped."""
+    terminal = start(answers=ANSWERS)
+    status, _ = terminal.end(Signals.SIGTERM, Signals.SIGCONT)
+    assert status == 143
+    assert terminal.left_behind == []
+
+
+def test_a_signal_ends_it_while_it_is_stopped(start):
+    terminal = start()
+    terminal.press("ctrl+z")
+    terminal.wait_until(lambda: terminal.stopped, complaint="not stopped")
+    assert terminal.left_behind == []
+    status, output = terminal.end(Signals.SIGTERM, Signals.SIGCONT)
+    assert status in (-15, 143)
+    assert terminal.left_behind == []
+    assert b"Traceback" not in output
+
+
+def test_it_ends_with_its_terminal(start):
+    terminal = start()
+    terminal.press("r")
+    terminal.wait_for("running")
+    terminal.hang_up()
+    assert terminal.process.wait(PATIENCE) == 129
+
+
+def test_a_signal_ends_it_where_the_terminal_takes_nothing(start):
+    terminal = start(before="import kvtui.terminal; kvtui.terminal.PATIENCE = 1")
+    terminal.press(*["up"] * 5, "r")
+    before = 0
+    while not (before and before == terminal.unread):  # until nothing more fits in
+        before = terminal.unread
+        time.sleep(0.5)
+    terminal.send(Signals.SIGTERM)
+    assert terminal.process.wait(PATIENCE) == 143
+
+
+def test_a_signal_that_is_ignored_stays_so(start):
+    terminal = start(before="import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)")
+    terminal.send(Signals.SIGTERM)
+    terminal.press("space")
+    terminal.wait_for("4 of 12 positions")
+    assert terminal.end("q")[0] == 0
+
+
+async def test_without_a_terminal_signals_are_left_alone(session):
+    before = [signal.getsignal(number) for number in SIGNALS]
+    async with TerminalApp(session).run_test() as pilot:
+        await pilot.press("space")
+        assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 def test_ctrl_c_as_a_key_says_how_to_quit(start):
@@ -214,13 +314,16 @@ def test_any_keys_at_any_size_leave_it_alive(start):
     assert b"Error" not in output
 
 
-@pytest.mark.skipif(not hasattr(Signals, "SIGTSTP"), reason="nothing is stopped and continued here")
-def test_stopped_and_continued_it_has_a_full_picture(start, session):
+@pytest.mark.parametrize("how", ["ctrl+z", Signals.SIGTSTP, Signals.SIGSTOP], ids=str)
+def test_stopped_and_continued_it_has_a_full_picture(start, session, how):
     terminal = start()
-    terminal.send(Signals.SIGTSTP)
+    terminal.press(how) if how == "ctrl+z" else terminal.send(how)
     terminal.wait_until(lambda: terminal.stopped, complaint="not stopped")
-    assert terminal.modes["1049"] == "l"
+    if how != Signals.SIGSTOP:  # of which nobody is told
+        assert terminal.left_behind == []
     terminal.wipe()
     terminal.send(Signals.SIGCONT)
     terminal.wait_for("q quit")
     terminal.wait_until(lambda: shows(terminal, session), complaint="no full picture")
+    assert terminal.end("q")[0] == 0
+    assert terminal.left_behind == []
