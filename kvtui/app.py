@@ -383,6 +383,8 @@ class KvtuiApp(App[None]):
     def action_help(self) -> None:
         focused = self.focused
         title = focused.title(focused.view) if isinstance(focused, Panel) and focused.view else None
+        if isinstance(self.screen, LabScreen):
+            title = self.screen.TITLE
         self._open(HelpScreen(self.look, title))
 
     def _open(self, screen: Screen[Result], then: Callable[[Result | None], None] | None = None) -> None:

@@ -23,7 +23,7 @@ def percent(share: float) -> str:
     """71 %, 0.4 %, <0.1 %: whole numbers, and one decimal below one per cent."""
     if 0 < share < 0.0005:
         return "<0.1 %"
-    return f"{share * 100:.1f} %" if 0 < share < 0.00995 else f"{share * 100:.0f} %"
+    return f"{share * 100:.1f} %" if 0 < share < 0.0095 else f"{share * 100:.0f} %"
 
 
 def count(n: int, noun: str) -> str:

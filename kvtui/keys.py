@@ -93,14 +93,16 @@ class KeyBar(Widget):
 def fitting(keys: list[Key], width: int) -> tuple[list[tuple[Key, str]], int]:
     """The keys that fit with their labels, and the gap between them.
 
-    First with long labels, then with short ones, then without the last of the unimportant keys.
+    The last of the unimportant keys give way; what room is left, the first labels have.
     """
-    labelled, gap = [(key, key.label) for key in keys], 2
-    if _length(labelled, gap) > width:
-        labelled, gap = [(key, key.short) for key in keys], 1
+    labelled, gap = [(key, key.short) for key in keys], 1
     while _length(labelled, gap) > width and (droppable := [k for k in labelled if not k[0].important]):
         labelled.remove(droppable[-1])
-    return labelled, gap
+    for i, (key, _) in enumerate(labelled):
+        longer = [*labelled[:i], (key, key.label), *labelled[i + 1 :]]
+        if _length(longer, gap) <= width:
+            labelled = longer
+    return labelled, 2 if _length(labelled, 2) <= width else 1
 
 
 def _length(labelled: list[tuple[Key, str]], gap: int) -> int:

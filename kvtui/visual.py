@@ -14,11 +14,11 @@ CACHED = Idea("●", "*", "$success")
 UNCACHED = Idea("○", "o", "$warning")
 ALL_AT_ONCE = Idea("◌", "@", "$accent")  # uncached as well, with all scores in memory
 REAL = Idea("◆", "#", "$primary")
-NAIVE = Idea("◇", "x", "$error")
+NAIVE = Idea("◇", "%", "$error")
 
-SINKS = Idea("◈", "k", "$accent")
-REFILL = Idea("◉", "r", "$success")
-STOP = Idea("■", "s", "$warning")
+SINKS = Idea("◈", "$", "$accent")
+REFILL = Idea("◉", "&", "$success")
+STOP = Idea("■", "!", "$warning")
 
 # The limit policies, by their names.
 POLICY_IDEAS = {
@@ -61,7 +61,7 @@ class Look:
     @property
     def heights(self) -> str:
         """A ramp from the least to the most."""
-        return ":-=+*#%@" if self.ascii else "▁▂▃▄▅▆▇█"
+        return "123456789" if self.ascii else "▁▂▃▄▅▆▇█"
 
     @property
     def agree(self) -> str:
@@ -94,6 +94,6 @@ class Look:
     def bar(self, share: float, width: int) -> str:
         """A bar of `width` cells at share 1, in eighths of a cell; never empty for more than nothing."""
         if self.ascii:
-            return "#" * max(share > 0, round(share * width))
+            return "-" * max(share > 0, round(share * width))
         eighths = max(int(share > 0), round(share * width * 8))
         return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]

@@ -7,7 +7,7 @@ from textual.content import Content
 
 from kvtui.panels.panel import Line, View
 from kvtui.panels.strips import LABEL, StripLayout, StripPanel, row, ticks
-from kvtui.visual import DIM, POLICY_LABELS, Look
+from kvtui.visual import DIM, POLICY_LABELS
 
 SCALE = 9  # cells behind a strip: "max 0.43"
 TALLEST = 3
@@ -23,7 +23,13 @@ class AttentionPanel(StripPanel):
         return f"Attention {dot} {POLICY_LABELS[cursor.policy]} {dot} layer {cursor.layer} of 0 to {last}"
 
     def subtitle(self, view: View) -> str:
-        return "of the newest character to every stored entry; each head sums to 1"
+        inspection, look = view.snapshot.inspection, view.look
+        if inspection is None:
+            return ""
+        error = float(np.abs(inspection.attention.sum(axis=1) - 1).max())
+        more = "denser" if look.ascii else "stronger" if look.shades else "higher"
+        scale = f"{more}: more, up to {inspection.attention.max():.2f}"
+        return f"of the newest character; {scale}; sums are 1 to {error:.0e}"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         inspection = view.snapshot.inspection
@@ -32,8 +38,8 @@ class AttentionPanel(StripPanel):
         attention, look = inspection.attention, view.look
         heads, stored = attention.shape
         layout = StripLayout.fit(view.snapshot.model.block_size, width - LABEL - SCALE, look)
-        shown = min(heads, height - 2)
-        tall = max(1, min(TALLEST, (height - 2) // heads))
+        shown = min(heads, height - 1)
+        tall = max(1, min(TALLEST, (height - 1) // heads))
         largest = attention.max()
         lines: list[Line] = []
         first = min(max(0, inspection.cursor.head - shown // 2), heads - shown)
@@ -45,11 +51,4 @@ class AttentionPanel(StripPanel):
             levels = attention[head] / largest
             lines += self.strips(label, levels, layout, look, colour, inspection.entry, after, tall)
         at = [(tick, str(tick), DIM) for tick in ticks(layout.capacity) if tick < stored]
-        return [*lines, row(layout, "entry", at), _check(attention, look)]
-
-
-def _check(attention: np.ndarray, look: Look) -> Content:
-    error = float(np.abs(attention.sum(axis=1) - 1).max())
-    ramp = "denser" if look.ascii else "stronger" if look.shades else "higher"
-    text = f"{ramp}: more, on one scale up to {attention.max():.2f}; sums are 1 to {error:.0e}"
-    return Content.styled(" " * LABEL + text, DIM)
+        return [*lines, row(layout, "entry", at)]

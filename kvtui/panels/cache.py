@@ -30,9 +30,10 @@ class CachePanel(StripPanel):
         snapshot, dot = view.snapshot, view.look.dot
         per_token = snapshot.model.bytes_per_token
         stored, capacity = snapshot.cache.stored, snapshot.model.block_size
-        title = f"KV cache {dot} {stored:,} of {capacity:,} positions {dot} "
+        whose = f" {dot} {view.shown_beside[-1].name}" if view.shown_beside else ""
+        title = f"KV cache{whose} {dot} {stored:,} of {capacity:,} positions {dot} "
         title += f"{binary_size(stored * per_token)} of {binary_size(capacity * per_token)}"
-        return title + (f" {dot} {view.shown_beside[-1].name}" if view.shown_beside else "")
+        return title
 
     def subtitle(self, view: View) -> str:
         look = view.look
@@ -92,7 +93,7 @@ class CachePanel(StripPanel):
 def _scale(norms: np.ndarray, letter: str, room: int) -> str:
     if not len(norms):
         return ""
-    text = f"  |{letter}| {norms.min():.1f} to {norms.max():.1f}"
+    text = f"  |{letter}| {norms.min():4.1f} to {norms.max():4.1f}"
     return text if len(text) <= room else ""
 
 
@@ -122,6 +123,6 @@ def _facts(view: View) -> list[Content]:
     facts = [
         (f"{model.bytes_per_token:,} bytes", " per token"),
         (f"{used:,} bytes", " now"),
-        (percent(used / model.nbytes), " of the model"),
+        (percent(used / model.nbytes), " of the weights"),
     ]
     return [Content.assemble((figure, BRIGHT), (what, DIM)) for figure, what in facts]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from textual.content import Content
 
-from kvtui.panels.panel import Line, View
+from kvtui.panels.panel import Line, View, fitting
 from kvtui.panels.strips import LABEL, StripLayout, StripPanel, relative
-from kvtui.visual import BRIGHT, DIM
+from kvtui.visual import BRIGHT, DIM, NAIVE
 
 
 class EntryPanel(StripPanel):
@@ -20,7 +20,7 @@ class EntryPanel(StripPanel):
         return f"Entry {inspection.entry} '{glyph}'{newest} {view.look.dot} head {inspection.cursor.head}"
 
     def subtitle(self, view: View) -> str:
-        return "a cell for each of its numbers, lowest to highest"
+        return "a cell for each number"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         inspection, look = view.snapshot.inspection, view.look
@@ -36,7 +36,7 @@ class EntryPanel(StripPanel):
             lines += self.strips(name, relative(vector), layout, look, colour, tall=tall)
         lines += [_numbers("K", inspection.key), _numbers("V", inspection.value)]
         baked = int(inspection.positions[inspection.entry])
-        return [*lines, _place(inspection.entry, baked)]
+        return [*lines, _place(inspection.entry, baked, width)]
 
 
 def _numbers(letter: str, vector: np.ndarray) -> Content:
@@ -49,11 +49,16 @@ def _numbers(letter: str, vector: np.ndarray) -> Content:
     )
 
 
-def _place(stands_at: int, computed_at: int) -> Content:
+def _place(stands_at: int, computed_at: int, width: int) -> Content:
+    """Where the entry stands, and where it was when its key and value were computed."""
     off = computed_at - stands_at
-    verdict = "as it should be" if not off else f"{off} too far on"
-    return Content.assemble(
-        (f"{'position':{LABEL}}", DIM),
-        (f"stands at {stands_at}, computed at {computed_at}: ", DIM),
-        (verdict, BRIGHT if not off else "bold $error"),
+    style = f"bold {NAIVE.style}" if off else BRIGHT
+    label = Content.styled(f"{'position':{LABEL}}", DIM)
+    verdict = f"{off} too far on" if off else "as it should be"
+    return fitting(
+        width,
+        Content.assemble(
+            label, (f"stands at {stands_at}, computed at {computed_at}: ", DIM), (verdict, style)
+        ),
+        Content.assemble(label, (f"{stands_at}, computed at {computed_at}", style)),
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from kvtui.figures import count
 from kvtui.inspecting import Inspection
 from kvtui.panels.panel import Line, Panel, View
 from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, POLICY_LABELS, Look
@@ -11,7 +12,8 @@ from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, POLICY_LABELS, Look
 
 class ExactnessPanel(Panel):
     def title(self, view: View) -> str:
-        return "Exactness, layer by layer"
+        inspection = view.snapshot.inspection
+        return f"{POLICY_LABELS[inspection.cursor.policy]}: {_verdict(inspection)}" if inspection else ""
 
     def subtitle(self, view: View) -> str:
         return "largest difference from a full pass"
@@ -20,32 +22,35 @@ class ExactnessPanel(Panel):
         inspection, look = view.snapshot.inspection, view.look
         if inspection is None:
             return []
-        layers = len(inspection.key_differences)
-        shown = layers if height >= layers + 3 else max(1, height - 4)
-        lines: list[Line] = [Content.styled(f"{'':9}{'|dK|':>9}{'|dV|':>9}", DIM)]
-        for layer in range(shown):
-            differences = inspection.key_differences[layer], inspection.value_differences[layer]
-            lines.append(_row(f"layer {layer}", differences, inspection.exact[layer], look))
+        layers = len(inspection.exact)
+        shown = layers if height > layers else max(0, height - 2)
+        lines = [_layer(inspection, layer, look) for layer in range(shown)]
         if shown < layers:
-            lines.append(Content.styled(f"and {layers - shown} more", DIM))
-        logits_exact = inspection.logits_exact
-        lines.append(_row("logits", (inspection.logit_difference,), logits_exact, look))
-        return [*lines, _verdict(inspection)]
+            lines.append(Content.styled(f"and {count(layers - shown, 'layer')} more", DIM))
+        figure = _figure("", inspection.logit_difference)
+        return [*lines, _row("logits", [figure], inspection.logits_exact, look)]
 
 
-def _row(label: str, differences: Sequence[float], exact: bool, look: Look) -> Content:
+def _layer(inspection: Inspection, layer: int, look: Look) -> Content:
+    keys = _figure("|dK| ", inspection.key_differences[layer])
+    values = _figure("|dV| ", inspection.value_differences[layer])
+    return _row(f"layer {layer}", [keys, values], inspection.exact[layer], look)
+
+
+def _figure(label: str, difference: float) -> Content:
+    return Content.assemble((f"{label:>7}", DIM), (f"{difference:5.0e}" if difference else "    0", BRIGHT))
+
+
+def _row(label: str, figures: Sequence[Content], exact: bool, look: Look) -> Content:
     idea, mark = (CACHED, look.agree) if exact else (NAIVE, look.differ)
-    figures = "".join(f"{difference:9.0e}" if difference else f"{'0':>9}" for difference in differences)
     return Content.assemble(
-        (f"{label:9}", DIM), (f"{figures:18}", BRIGHT), (f"  {mark}", f"bold {idea.style}")
+        (f"{mark} ", f"bold {idea.style}"), (f"{label:8}", DIM), Content("").join(figures)
     )
 
 
-def _verdict(inspection: Inspection) -> Content:
+def _verdict(inspection: Inspection) -> str:
+    """In which layer the cache is wrong first, if it is."""
     broken = [layer for layer, exact in enumerate(inspection.exact) if not exact]
-    name = POLICY_LABELS[inspection.cursor.policy]
     if broken:
-        return Content.styled(f"{name}: breaks in layer {broken[0]}", f"bold {NAIVE.style}")
-    if not inspection.logits_exact:
-        return Content.styled(f"{name}: the cache is right, the logits are not", f"bold {NAIVE.style}")
-    return Content.styled(f"{name}: exact, to rounding", CACHED.style)
+        return f"breaks in layer {broken[0]}"
+    return "exact, to rounding" if inspection.logits_exact else "the cache is right, the logits are not"

@@ -25,10 +25,12 @@ class HeaderLine(ViewWidget):
             model.dtype,
             threads,
         ]
-        while facts and heading.cell_length + 2 + len(dotted := f" {look.dot} ".join(facts)) > width:
+        state = _state(view)
+        room = width - heading.cell_length - state.cell_length - 4
+        while facts and len(dotted := f" {look.dot} ".join(facts)) > room:
             facts.pop()
         left = Content.assemble(heading, "  ", (dotted, DIM)) if facts else heading
-        return [spread(left, _state(view), width)]
+        return [spread(left, state, width)]
 
 
 def _state(view: View) -> Content:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from textual.content import Content
 
-from kvtui.figures import milliseconds, times
+from kvtui.figures import count, milliseconds, times
 from kvtui.panels.panel import Line, Panel, View, fitting, joined, spread
 from kvtui.snapshot import Baseline, BaselineMode, Snapshot, Step
 from kvtui.visual import ALL_AT_ONCE, BRIGHT, CACHED, DIM, POLICY_IDEAS, UNCACHED, Look
@@ -35,11 +35,11 @@ class LatencyPanel(Panel):
 def _this_step(snapshot: Snapshot, look: Look, width: int) -> Content:
     n = min(len(snapshot.prompt), snapshot.model.block_size)
     prefill = Content.assemble(("prefill ", DIM), (milliseconds(snapshot.prefill_seconds), BRIGHT))
-    with_count = Content.assemble(prefill, (f" for {n:,}", DIM))
+    with_count = Content.assemble(prefill, (f" for {count(n, 'character')}", DIM))
     if not snapshot.steps:
         return with_count
     step = snapshot.steps[-1]
-    idea, what = (UNCACHED, "recomputed") if step.recomputed else (CACHED, "this step")
+    idea, what = (UNCACHED, "this step, recomputed") if step.recomputed else (CACHED, "this step")
     this = Content.assemble(
         (f"{look.mark(idea)} {milliseconds(step.seconds):>8}", f"bold {idea.style}"),
         (f" {what}", DIM),
@@ -59,14 +59,18 @@ def _median_and_p95(mark: str, style: str, seconds: np.ndarray, kind: str, width
     )
     return fitting(
         width,
+        Content.assemble(figures, (f"  of {len(seconds):,} {kind} step{'s' * (len(seconds) != 1)}", DIM)),
         Content.assemble(figures, (f"  of {len(seconds):,} {kind}", DIM)),
         Content.assemble(figures, (f"  {kind}", DIM)),
+        Content.assemble(figures, (f"  {kind.split()[0]}", DIM)),
     )
 
 
 def _baseline(snapshot: Snapshot, look: Look, width: int) -> list[Content]:
     """The full pass: its time, how many times this step's that is, and how near its logits are."""
     baseline = snapshot.baseline
+    if baseline is None and snapshot.past_limit:  # the model itself does no less
+        return []
     if baseline is None:
         hints = ("without a cache: press u to measure it", "uncached: press u")
         return [fitting(width, *(Content.styled(f"{look.mark(UNCACHED)} {hint}", DIM) for hint in hints))]
@@ -82,18 +86,18 @@ def _baseline(snapshot: Snapshot, look: Look, width: int) -> list[Content]:
     if snapshot.past_limit:  # nothing to prove: it is the same computation
         notes = ("  past the limit the model itself does no less", "  the model itself does no less now")
         return [time, fitting(width, *(Content.styled(note, DIM) for note in notes))]
-    return [time, _exactness(baseline)]
+    return [time, _exactness(baseline, width)]
 
 
-def _exactness(baseline: Baseline) -> Content:
+def _exactness(baseline: Baseline, width: int) -> Content:
     if not baseline.max_abs_diff:
         return Content.assemble(("  same logits, ", DIM), ("to the last bit", f"bold {CACHED.style}"))
     relative = baseline.max_abs_diff / baseline.max_abs_logit
-    return Content.assemble(
-        ("  same logits to ", DIM),
-        (f"{baseline.max_abs_diff:.0e}", f"bold {CACHED.style}"),
-        (f", {relative:.0e} of the largest", DIM),
+    same = Content.assemble(
+        ("  same logits to ", DIM), (f"{baseline.max_abs_diff:.0e}", f"bold {CACHED.style}")
     )
+    ways = (f", {relative:.0e} of the largest logit", f", {relative:.0e} of the largest", "")
+    return fitting(width, *(Content.assemble(same, (way, DIM)) for way in ways))
 
 
 def _strip(steps: Sequence[Step], look: Look, width: int, rows: int) -> list[Content]:

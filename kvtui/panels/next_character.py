@@ -7,11 +7,9 @@ from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
 from kvtui.figures import percent
-from kvtui.panels.panel import Line, Panel, View, joined, spread
+from kvtui.panels.panel import Line, Panel, View, fitting, joined, spread
 from kvtui.snapshot import Candidate, PolicyState
 from kvtui.visual import BRIGHT, DIM, POLICY_IDEAS, POLICY_LABELS, REAL, Idea, Look
-
-SUMMARY_LINES = 3
 
 
 class NextCharacterPanel(Panel):
@@ -26,21 +24,23 @@ class NextCharacterPanel(Panel):
         if not view.pair:
             return _column(view.snapshot.candidates, REAL, "real model", look, width, height)
         column = (width - 3) // 2
-        rows = max(2, height - SUMMARY_LINES)
+        summary = _summary(view, width)
+        rows = max(2, height - len(summary))
         left, right = (
             _column(view.candidates(name), POLICY_IDEAS[name], POLICY_LABELS[name], look, column, rows)
             for name in view.pair
         )
         pairs = zip_longest(left, right, fillvalue=Content())
         table = [Content.assemble(a, " " * (column + 3 - a.cell_length), b) for a, b in pairs]
-        return table + _summary(view, width)
+        return table + summary
 
 
 def _column(
     candidates: tuple[Candidate, ...], idea: Idea, name: str, look: Look, width: int, rows: int
 ) -> list[Content]:
     """A heading, and the likeliest characters below it: mark of the choice, bar, per cent."""
-    lines = [Content.styled(f"{look.mark(idea)} {name}", f"bold {idea.style}")]
+    names = (f"{look.mark(idea)} {name}", f"{look.mark(idea)} {name.split()[0]}")
+    lines = [fitting(width, *(Content.styled(name, f"bold {idea.style}") for name in names))]
     if not candidates:
         return [*lines, Content.styled("the text ends here", DIM)]
     shown = list(candidates[: rows - 1])
@@ -70,9 +70,9 @@ def _summary(view: View, width: int) -> list[Content]:
     if not snapshot.past_limit:
         left = snapshot.window_full_at - snapshot.length
         when = f"{left:,} to go" if left else "that is now"
-        return [
-            Content.styled(f"the same until the window is full at {snapshot.window_full_at:,}: {when}", DIM)
-        ]
+        at = f"{snapshot.window_full_at:,}: {when}"
+        ways = (f"the same until the window is full at {at}", f"the same until {at}")
+        return [fitting(width, *(Content.styled(way, DIM) for way in ways))]
     states = view.shown_beside
     lines = [_agreement(state, look, width) for state in states]
     if len(states) == 1:
@@ -87,13 +87,13 @@ def _agreement(state: PolicyState, look: Look, width: int) -> Content:
     mark, word, style = (
         (look.agree, "same choice", REAL.style) if now.agree else (look.differ, "they differ", idea.style)
     )
-    agreed, kl = (f"{comparisons.agreed:,} of {n:,}", BRIGHT), (f"{now.kl:.2f} nats", BRIGHT)
+    agreed, kl = (f"{comparisons.agreed:,} of {n:,}", BRIGHT), (f"{now.kl:.2f}", BRIGHT)
     full = Content.assemble(
         ("agree ", DIM),
         agreed,
         (f" ({percent(comparisons.agreed / n)}) {look.dot} KL ", DIM),
         kl,
-        (f" mean {comparisons.mean_kl:.2f}", DIM),
+        (f", mean {comparisons.mean_kl:.2f}", DIM),
     )
     verdict = Content.styled(f"{mark} {word}", f"bold {style}")
     if full.cell_length + verdict.cell_length < width:
@@ -115,5 +115,5 @@ def _history(state: PolicyState, look: Look, width: int) -> Content:
 def _first_difference(view: View, state: PolicyState, width: int) -> Content:
     first = state.comparisons.first_difference
     found = "no difference yet" if first is None else f"first difference at {first:,}"
-    same = f"the same until {view.snapshot.window_full_at:,} {view.look.dot} "
+    same = f"one and the same until {view.snapshot.window_full_at:,} {view.look.dot} "
     return Content.styled(same + found if len(same + found) <= width else found, DIM)

@@ -19,7 +19,7 @@ class ReadTextPanel(StripPanel):
         return f"What head {inspection.cursor.head} reads" if inspection else "What is read"
 
     def subtitle(self, view: View) -> str:
-        return "the strongest five"
+        return "the shade below each character is the attention to it"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         inspection, look = view.snapshot.inspection, view.look
@@ -36,7 +36,9 @@ class ReadTextPanel(StripPanel):
             lines.append(self._characters(glyphs[part], start, inspection.entry, cells))
             levels = attention[part] / attention.max()
             lines.append(self.strip_of(levels, layout, look, "primary"))
-        return [*lines[: height - 1], _strongest(glyphs, attention, look.dot)]
+        if height > len(lines):
+            return [*lines, _strongest(glyphs, attention, look.dot)]
+        return lines[-(height - height % 2) :]  # the newest lines, each with its strip
 
     def _characters(self, glyphs: Sequence[str], start: int, chosen: int, cells: int) -> Content:
         plain, marked = "$foreground", "reverse bold $foreground"

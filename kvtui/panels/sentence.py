@@ -79,6 +79,6 @@ def _naive(snapshot: Snapshot, naive: PolicyState) -> str:
     n, size = snapshot.length, snapshot.model.block_size
     at_last = int((naive.cache.positions == size - 1).sum())
     text = f"Character {n:,}: the naive cache dropped its oldest entry; {at_last:,} of its {size:,} "
-    text += f"were computed at position {size - 1:,}. Its choice "
+    text += f"entries were computed at position {size - 1:,}. Its choice "
     agree = naive.comparisons[-1].agree
     return text + ("is the real model's." if agree else "is not the real model's.")

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from kvtui.panels.panel import Line, View, ViewWidget, paragraph, spread
+from kvtui.panels.panel import Line, View, ViewWidget, fitting, paragraph, spread
 from kvtui.tour import STOPS
 from kvtui.visual import DIM
 
-KEYS = "enter: next | escape: leave"
+KEYS = ("enter: next | escape: leave", "enter, escape", "enter")
 
 
 class TourBox(ViewWidget):
@@ -28,4 +28,5 @@ class TourBox(ViewWidget):
         stop = STOPS[view.stop]
         title = Content.styled(f"{view.stop + 1} of {len(STOPS)}  {stop.title}", "bold $primary")
         text = paragraph(stop.text, width, height - 1, view.look.ellipsis)
-        return [spread(title, Content.styled(KEYS, DIM), width), *text]
+        keys = (Content.styled(keys, DIM) for keys in KEYS)
+        return [spread(title, fitting(width - title.cell_length - 2, *keys), width), *text]

@@ -9,6 +9,7 @@ from kvtui.screens.lab import LabScreen
 
 
 class FaultsScreen(LabScreen):
+    TITLE = "Faults"
     OWN_KEYS = (
         Key("down", "choose(1)", "The next fault", "choose", "choose", shows="up/down"),
         Key("up", "choose(-1)", "The fault before"),

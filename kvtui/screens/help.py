@@ -7,7 +7,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from kvtui.keys import KEYS
-from kvtui.visual import CACHED, NAIVE, REAL, UNCACHED, Look
+from kvtui.visual import CACHED, POLICY_IDEAS, POLICY_LABELS, UNCACHED, Look
 
 ABOUT = (
     "A real GPT writes one character a step. In every layer each character has a key, which says what it "
@@ -20,37 +20,56 @@ ABOUT = (
 PANELS = (
     (
         "Text",
-        "The prompt and what the model wrote after it. The newest character is marked; struck characters "
-        "have left the window, and the model no longer sees them.",
+        "The prompt and what the model wrote after it, the newest character marked. Struck characters have "
+        "left the window: the model no longer sees them. Press 1 to 5 to append another candidate than the "
+        "model's choice, and b to take it back.",
     ),
     (
         "Next character",
-        "The most likely next characters and their probabilities, the choice marked. With the naive slide "
-        "on, both models stand side by side. Both read the same text, the real model's, so that every step "
-        "is a fair comparison. KL, in nats, tells how far apart the two predictions are; 0 is equal.",
+        "The likeliest next characters and their probabilities, the choice marked. With n, or o for "
+        "others, two ways to go on past the limit stand side by side; both read the same text, the real "
+        "model's, so that every step is a fair comparison. KL, in nats, tells how far apart two "
+        "predictions are; 0 is equal.",
     ),
     (
         "KV cache",
-        "For each layer a strip for its keys (K) and one for its values (V), a place for each position. "
-        "The shade is the norm (the length) of the stored vector, between the smallest and the largest of "
-        "its strip, which stand behind it; the newest entry is marked. A position is added to a character "
-        "before the first layer, so it is baked into its key: with the naive slide on, the strips are the "
-        "slid cache, and below the place of each entry is the position that it was computed at.",
+        "For each layer a strip for its keys (K) and one for its values (V), a place for each position; "
+        "the shade is the length (norm) of the stored vector, from the least to the most of its strip. A "
+        "position is added to a character before the first layer, so it is baked into its key: past the "
+        "limit, with another policy on, the line below says at which position each entry was computed.",
     ),
     (
         "Latency",
-        "The time of this step and of the usual one (the median; 95 of 100 take at most p95), the model's "
-        "own work alone. Prefill is the prompt, taken in at once. Press u to compute every character "
-        "without a cache too: 128 rows at a time, which is the fair comparison, or with the scores of all "
-        "pairs of characters at once, which needs more memory. Up to 128 characters the two are one and "
-        "the same computation; the curves show where they part. The logits, the numbers behind the "
+        "What this step took and the usual one (the median; 95 of 100 take at most p95): the model's own "
+        "work alone. Press u to compute every character without a cache too: 128 rows at a time, which is "
+        "the fair comparison, or with the scores of all pairs of characters at once, which takes more "
+        "memory; up to 128 characters the two are the same. The logits, the numbers behind the "
         "probabilities, must be the same, to rounding.",
     ),
     (
         "Time per step",
         "The same times against the number of characters that the model sees, both axes logarithmic. The "
-        "dots are this run's, the lines were measured beforehand (beyond the model's limit, the upright "
-        "line, on a model of the same size with random weights). Press m for longer contexts.",
+        "dots are this run's; the lines were measured beforehand, beyond the model's limit (the upright "
+        "line) on a model of the same size with random weights. Press m for longer contexts.",
+    ),
+    (
+        "Inspector",
+        "Press i. For each head of a layer, how much of its attention the newest character pays to each "
+        "stored entry, and below that the text, shaded by it. Arrows pick the layer and the entry, whose "
+        "key and value stand there number by number; at the right each layer is held against a full pass.",
+    ),
+    (
+        "Past the limit",
+        "Press d. What one can do when the positions are used up, each way held against the real model on "
+        "the same text: compute the window again (the real model), drop the oldest entry (naive slide), "
+        "keep the first four as well (attention sinks), drop many at once and compute the rest again "
+        "(refill), or stop. Below: how much of the naive slide's error comes from wrong positions, and how "
+        "much from context that is gone.",
+    ),
+    (
+        "Faults",
+        "Press f. Mistakes that real caches have had. One that is switched on runs in a second model from "
+        "the same prompt: see what it does to the text, and which of the measurements notice it.",
     ),
 )
 
@@ -106,8 +125,7 @@ class HelpScreen(ModalScreen[None]):
         for idea, what in (
             (CACHED, "cached: one position was computed"),
             (UNCACHED, "uncached: every visible position was computed"),
-            (REAL, "the real model"),
-            (NAIVE, "the naive slide"),
+            *((idea, POLICY_LABELS[name]) for name, idea in POLICY_IDEAS.items()),
         ):
             parts += [(f"{self._look.mark(idea):>13}", idea.style), f"  {what}\n"]
         return Content.assemble(*parts)

@@ -17,6 +17,7 @@ from model.limit import Recompute
 class InspectorScreen(LabScreen):
     """Keys pick the layer, the head and the entry."""
 
+    TITLE = "Inspector"
     OWN_KEYS = (
         Key("right", "entry(1)", "The next entry", "entry", "entry", shows="left/right"),
         Key("left", "entry(-1)", "The entry before"),

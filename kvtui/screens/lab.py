@@ -6,6 +6,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
+from textual.events import Resize
 
 from kvtui.keys import Key, KeyBar
 from kvtui.panels.header import HeaderLine
@@ -13,6 +14,8 @@ from kvtui.panels.panel import Panel
 from kvtui.panels.sentence import Sentence
 from kvtui.screens.view_screen import ViewScreen
 from kvtui.stepper import Action
+
+ROOMY = 30  # lines
 
 # Of the main screen's keys, those that are shown on these.
 SHARED = ("step", "step_back", "run", "limit", "help", "quit")
@@ -35,6 +38,9 @@ class LabScreen(ViewScreen):
             for key in (*cls.OWN_KEYS, LabScreen.LEAVE)
         ]
         super().__init_subclass__()
+
+    def on_resize(self, event: Resize) -> None:
+        self.set_class(event.size.height >= ROOMY, "-roomy")
 
     def panels(self) -> Iterable[Panel]:
         raise NotImplementedError

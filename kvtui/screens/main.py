@@ -11,7 +11,7 @@ from kvtui.panels.cache import CachePanel
 from kvtui.panels.header import HeaderLine
 from kvtui.panels.latency import LatencyPanel
 from kvtui.panels.next_character import NextCharacterPanel
-from kvtui.panels.panel import Panel
+from kvtui.panels.panel import Panel, View
 from kvtui.panels.sentence import Sentence
 from kvtui.panels.step_time import StepTimePanel
 from kvtui.panels.text import TextPanel
@@ -35,6 +35,7 @@ class MainScreen(ViewScreen):
         """`zoomed` is the panel that has the window for itself, if one has."""
         super().__init__()
         self._zoomed_first = zoomed
+        self._zoomed_by_tour = False
         self.layout_name = ""
         self.page = 0
 
@@ -78,16 +79,22 @@ class MainScreen(ViewScreen):
         self.query_one(TextPanel).framed = name != "-tiny"
         self.query_one(KeyBar).hide("v", hidden=LAYOUTS[name][2] == 1)
 
+    def show(self, view: View) -> None:
+        """The tour has a window that cannot hold all panels for itself and one panel at a time."""
+        before = self.view.stop if self.view else None
+        super().show(view)
+        self.set_class(view.stop is not None, "-touring")
+        if before is not None and view.stop is None and self._zoomed_by_tour:
+            self._zoomed_by_tour = False
+            self.zoom(None)
+
     def turn_to(self, name: str) -> None:
-        """Focus a panel, on the page that it is on."""
+        """Focus a panel; where it shares a small window with others, alone."""
         panel = self.query_one(f"#{name}", Panel)
-        if self.zoomed:
+        if not self.zoomed and LAYOUTS[self.layout_name][2] > 1:
+            self._zoomed_by_tour = True
+        if self.zoomed or self._zoomed_by_tour:
             self.zoom(panel)
-        for _ in range(LAYOUTS[self.layout_name][2]):
-            if panel.display:
-                break
-            self.turn_page()
-            self.app.stylesheet.update(self)
         panel.focus()
 
     @property

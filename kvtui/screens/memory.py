@@ -57,13 +57,15 @@ def this_run(snapshot: Snapshot, look: Look) -> Content:
     number = per_token // (2 * model.n_layer * model.n_head * model.head_dim)
     crossing = -(-model.nbytes // per_token)
     name = "".join(map(look.glyph, model.name))
-    shape = f"2 x {model.n_layer} layers x {model.n_head} heads x {model.head_dim} wide x {number} bytes"
+    shape = (
+        f"2 (K, V) x {model.n_layer} layers x {model.n_head} heads x {model.head_dim} wide x {number} bytes"
+    )
     lines = [
         Content.assemble(
             (f"{look.mark(CACHED)} This run: {name}", f"bold {CACHED.style}"), (f"  {shape}", DIM)
         ),
         _figure("per token", per_token),
-        _figure("now", used, f"{percent(used / model.nbytes)} of the model"),
+        _figure("now", used, f"{percent(used / model.nbytes)} of the weights"),
         _figure("model", model.nbytes, f"in {model.dtype}"),
         Content.assemble(
             ("A cache of ", DIM), (f"{crossing:,} tokens", BRIGHT), (" would be as large as the model", DIM)
@@ -108,6 +110,6 @@ def _figure(label: str, n: int, note: str = "", style: str = DIM) -> Content:
     return Content.assemble(
         (f"{label:{LABEL}}", DIM),
         (f"{n:>19,} bytes", BRIGHT),
-        (f"{binary_size(n):>10}  ", DIM),
+        (f"{binary_size(n):>12}  ", DIM),
         (note, style),
     )

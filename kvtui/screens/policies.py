@@ -12,6 +12,8 @@ from kvtui.screens.lab import LabScreen
 class PoliciesScreen(LabScreen):
     """While it is open, every step past the limit is taken apart, which takes another full pass."""
 
+    TITLE = "Past the limit"
+
     def panels(self) -> Iterable[Panel]:
         return LadderPanel("ladder"), AnatomyPanel("anatomy"), EntriesPanel("entries")
 

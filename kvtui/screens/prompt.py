@@ -44,7 +44,7 @@ class PromptScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         box = Vertical()
         box.border_title = "Prompt"
-        box.border_subtitle = "enter begins | ctrl+j new line | escape leaves"
+        box.border_subtitle = "escape leaves | enter begins | ctrl+j new line"
         with box:
             yield self._area
             yield self._note

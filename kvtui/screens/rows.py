@@ -26,6 +26,7 @@ class RowsScreen(ModalScreen[Values]):
     RowsScreen > VerticalScroll {
         width: 90%; max-width: 84; height: auto; max-height: 94%;
         border: round $primary; padding: 0 1; background: $surface; scrollbar-size-vertical: 1;
+        & > Static { text-wrap: nowrap; text-overflow: ellipsis; }
     }
     """
     BINDINGS = [
@@ -45,7 +46,7 @@ class RowsScreen(ModalScreen[Values]):
     def compose(self) -> ComposeResult:
         box = VerticalScroll()
         box.border_title = self.TITLE
-        box.border_subtitle = "up, down: row | left, right: change it | escape closes"
+        box.border_subtitle = "escape closes | up, down: row | left, right: change it"
         with box:
             yield self._shown
 
@@ -71,7 +72,11 @@ class RowsScreen(ModalScreen[Values]):
     def lines(self, notes: Mapping[str, str]) -> list[Content]:
         """The rows, the chosen one marked, each with its note."""
         chosen = list(self.rows)[self.row]
-        return [_line(name, self.values[name], notes.get(name, ""), name == chosen) for name in self.rows]
+        width = max(len(_shown(value)) for values in self.rows.values() for value in values)
+        return [
+            _line(name, f"{_shown(self.values[name]):{width}}", notes.get(name, ""), name == chosen)
+            for name in self.rows
+        ]
 
     def _show(self) -> None:
         self._shown.update(self.content())
@@ -83,7 +88,10 @@ def turned(values: Sequence[Any], value: Any, by: int) -> Any:
     return values[max(0, min(len(values) - 1, place))]
 
 
-def _line(name: str, value: Any, note: str, chosen: bool) -> Content:
-    text = f" < {value:,} > " if isinstance(value, int) else f" < {value} > "
+def _shown(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value}"
+
+
+def _line(name: str, value: str, note: str, chosen: bool) -> Content:
     style = "reverse bold $foreground" if chosen else BRIGHT
-    return Content.assemble((f"{name:{LABEL}}", DIM), (text, style), (f"  {note}", DIM))
+    return Content.assemble((f"{name:{LABEL}}", DIM), (f" < {value} > ", style), (f"  {note}", DIM))

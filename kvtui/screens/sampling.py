@@ -25,10 +25,10 @@ class Sampling:
         return make_sampler(self.temperature, self.top_k, self.seed)
 
     def __str__(self) -> str:
-        if not self.temperature:
+        if not self.temperature or self.top_k == 1:
             return "the likeliest is taken"
         top = f", top {self.top_k}" if self.top_k else ""
-        return f"drawn: temperature {self.temperature:g}{top}, seed {self.seed}"
+        return f"drawn at temperature {self.temperature:g}{top}, seed {self.seed}"
 
 
 class SamplingScreen(RowsScreen):
@@ -58,7 +58,9 @@ class SamplingScreen(RowsScreen):
         notes = {
             "temperature": "0 takes the likeliest, 1 draws as the model predicts",
             "top k": "draw from the k likeliest",
-            "seed": "of the draws",
+            "seed": "another one draws another text",
         }
-        says = f"From here on: {self.sampling}. A draw depends on seed and position alone."
-        return Content("\n").join([*self.lines(notes), Content(), Content.styled(says, DIM)])
+        says = f"From here on {self.sampling}.", "A draw depends on seed and position alone."
+        return Content("\n").join(
+            [*self.lines(notes), Content(), *(Content.styled(line, DIM) for line in says)]
+        )

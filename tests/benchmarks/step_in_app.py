@@ -5,17 +5,11 @@ screen, and in the app in a terminal of its own (a pty of 120 x 40), running at 
 times are the session's own readings of the clock. Prints medians and their ratio.
 """
 
-import fcntl
 import json
-import os
-import pty
+import runpy
 import statistics
-import struct
-import subprocess
 import sys
 import tempfile
-import termios
-import threading
 from pathlib import Path
 
 from kvtui.app import KvtuiApp
@@ -74,31 +68,17 @@ def main() -> None:
         in_turns(Path(sys.argv[1]))
         return
     report = Path(tempfile.mkdtemp()) / "report.json"
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    child = subprocess.Popen(
-        [sys.executable, __file__, str(report)], stdin=slave, stdout=slave, stderr=slave, env=ENVIRONMENT
-    )
-    os.close(slave)
-    threading.Thread(target=drain, args=(master,), daemon=True).start()
-    if child.wait():
-        sys.exit(f"the measurement failed with exit status {child.returncode}")
+    helper = Path(__file__).parents[1] / "kvtui" / "terminal.py"
+    terminal = runpy.run_path(str(helper))["Terminal"](Path(__file__).resolve(), report)
+    status, _ = terminal.end(seconds=600)
+    terminal.close()
+    if status:
+        sys.exit(f"the measurement failed with exit status {status}:\n{terminal.text}")
     seconds = json.loads(report.read_text())
     medians = {name: statistics.median(times) for name, times in seconds.items()}
     for name, median in medians.items():
         print(f"{name:<12} median {median * 1e3:.3f} ms of {len(seconds[name])} cached steps")
     print(f"ratio {medians['in the app'] / medians['headless']:.2f}")
-
-
-ENVIRONMENT = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-
-
-def drain(master: int) -> None:
-    while True:
-        try:
-            os.read(master, 65536)
-        except OSError:
-            return
 
 
 if __name__ == "__main__":

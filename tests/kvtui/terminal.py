@@ -171,11 +171,11 @@ class Terminal:
         """Forget what is on the screen."""
         self.screen.reset()
 
-    def end(self, *how):
-        """End it by keys or signals; its exit status, and all that it has written."""
+    def end(self, *how, seconds=PATIENCE):
+        """End it by keys or signals, or wait for its end; its exit status, and all that it has written."""
         for each in how:
             self.send(each) if isinstance(each, signal.Signals) else self.press(each)
-        self.wait_until(lambda: self.process.poll() is not None, complaint="still running")
+        self.wait_until(lambda: self.process.poll() is not None, seconds, "still running")
         self.settle()
         return self.process.returncode, self.output
 

@@ -481,7 +481,7 @@ async def test_sampling_holds_from_the_next_character_on(make_app, perturbed):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space", "space", "s", *["right"] * 10, "escape", *["space"] * 5)
-        assert "drawn: temperature 1, seed 0" in screen_text(app)
+        assert "drawn at temperature 1, seed 0" in screen_text(app)
         fresh = Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abc")
         fresh.step()
         fresh.step()

@@ -43,7 +43,8 @@ def test_sizes_are_in_binary_units(n, text):
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(0, "0 %"), (0.004, "0.4 %"), (0.0099, "1.0 %"), (0.712, "71 %"), (1, "100 %")]
+    ("share", "text"),
+    [(0, "0 %"), (0.004, "0.4 %"), (0.0094, "0.9 %"), (0.0099, "1 %"), (0.712, "71 %"), (1, "100 %")],
 )
 def test_percent(share, text):
     assert percent(share) == text

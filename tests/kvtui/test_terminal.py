@@ -66,7 +66,7 @@ def session(model_dir):
 def panel(terminal, title):
     """What stands in a panel at the left, below its title."""
     inner = terminal.text.partition(f"╭─ {title} ─")[2].partition("╰")[0].splitlines()[1:]
-    return "\n".join(line.split("│")[1][1:].rstrip() for line in inner).rstrip()
+    return "\n".join(line.partition("│")[2].partition("│")[0][1:].rstrip() for line in inner).rstrip()
 
 
 def shows(terminal, session):
@@ -259,7 +259,8 @@ def test_a_signal_ends_it_while_it_is_stopped(start):
 
 
 def test_it_ends_with_its_terminal(start):
-    terminal = start()
+    terminal = start(answers=ANSWERS)
+    terminal.wait_for(b"\x1b[?1016h")
     terminal.press("r")
     terminal.wait_for("running")
     terminal.hang_up()
