@@ -17,7 +17,7 @@ from kvtui.output import say
 COMMANDS = {
     "generate": "write text after a prompt, and time it",
     "verify": "check that the cache changes nothing",
-    "faults": "list the faults of real caches, for verify --with-fault",
+    "faults": "how real caches went wrong, and what comes of it here",
     "slide": "hold the naive sliding cache against the real model",
     "inspect": "look into the cache: attention, keys and values, exactness by layer",
     "bench": "measure what steps, memory and whole texts cost",

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from kvtui.errors import CommandError, explain
 from model.directory import VOCABULARY
 from model.gpt import BUNDLED, GPT
@@ -15,7 +17,8 @@ from model.tokenizer import CharTokenizer
 def model_at_work() -> Iterator[None]:
     """Turn numbers that overflowed into one line on what is wrong with the model."""
     try:
-        yield
+        with np.errstate(over="ignore", invalid="ignore"):  # not NumPy's lines as well
+            yield
     except LogitsNotFinite as error:
         raise CommandError(str(error)) from None
 
@@ -29,7 +32,7 @@ def load_model(directory: Path | None, dtype: str) -> GPT:
             f"{explain(error)}; a model is a directory with config.json and model.safetensors"
         ) from None
     except ValueError as error:
-        raise CommandError(str(error)) from None
+        raise _refused(error) from None
 
 
 def load_tokenizer(directory: Path | None, gpt: GPT) -> CharTokenizer:
@@ -42,10 +45,16 @@ def load_tokenizer(directory: Path | None, gpt: GPT) -> CharTokenizer:
             f"{explain(error)}; without its characters a model cannot read a text, only be verified"
         ) from None
     except ValueError as error:
-        raise CommandError(str(error)) from None
+        raise _refused(error) from None
     if len(tokenizer.characters) != gpt.config.vocab_size:
         raise CommandError(
             f"{path} lists {len(tokenizer.characters)} characters, "
             f"and the model has {gpt.config.vocab_size}; the two must belong together"
         )
     return tokenizer
+
+
+def _refused(error: ValueError) -> CommandError:
+    """What is wrong with a file, whose content may be quoted, and long."""
+    message = str(error)
+    return CommandError(message if len(message) <= 500 else f"{message[:500]}...")

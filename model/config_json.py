@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from model.config import GPTConfig
+from model.files import read_json
 
 # GPT-2's names for our fields.
 FIELD_NAMES = {
@@ -73,10 +74,7 @@ def read_config(path: Path) -> GPTConfig:
 
     Every option is either implemented, known to have no effect here, or refused by name.
     """
-    try:
-        options = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:  # JSON and UTF-8 errors, and nesting without end
-        raise ValueError(f"{path} is not JSON in UTF-8: {error}") from None
+    options = read_json(path)
     if not isinstance(options, dict):
         raise ValueError(f"{path} must hold a JSON object, not a {type(options).__name__}")
     if "model_type" not in options:
@@ -85,10 +83,13 @@ def read_config(path: Path) -> GPTConfig:
         if name in IMPLEMENTED:
             allowed = IMPLEMENTED[name]
             if not any(value == a and type(value) is type(a) for a in allowed):
-                shown = " or ".join(map(json.dumps, allowed))
-                raise ValueError(f"{path}: {name} = {json.dumps(value)} is not implemented, only {shown}")
-        elif name not in FIELD_NAMES and name not in WITHOUT_EFFECT:
-            raise ValueError(f"{path}: the option {name} is not one of GPT-2's that we know")
+                only = " or ".join(map(json.dumps, allowed))
+                raise ValueError(f"{path}: {name} = {_shown(value)} is not implemented, only {only}")
+        elif name in FIELD_NAMES:
+            if isinstance(value, list | dict):
+                raise ValueError(f"{path}: {name} must be a number, not {_shown(value)}")
+        elif name not in WITHOUT_EFFECT:
+            raise ValueError(f"{path}: the option {_shown(name)} is not one of GPT-2's that we know")
     if type(options.get("n_layer")) is int and options["n_layer"] > MOST_LAYERS:
         raise ValueError(f"{path}: n_layer = {options['n_layer']:,} is more than {MOST_LAYERS:,}")
     fields: dict[str, Any] = {ours: options.get(name, DEFAULTS[name]) for name, ours in FIELD_NAMES.items()}
@@ -96,6 +97,14 @@ def read_config(path: Path) -> GPTConfig:
         return GPTConfig(**fields)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: not all of what is long, and nothing of what may be nested."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    text = json.dumps(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def config_json(config: GPTConfig) -> str:

@@ -1,12 +1,37 @@
-"""Files that are there whole or not at all."""
+"""Files that are read only as far as they are what they should be, and written whole or not at all."""
 
+import errno
+import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 from safetensors.numpy import save
+
+MOST_JSON = 8 * 2**20  # bytes: more than any model's, and read in half a second, whatever it holds
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open to read what is a file: a pipe might never end, nor a device. Raises OSError for those too."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it must be a file, and is a folder, a pipe or a device", str(path))
+    return open(path, "rb")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds. Raises OSError for what is no file, ValueError for what is no JSON."""
+    with open_file(path) as file:
+        data = file.read(MOST_JSON + 1)
+    if len(data) > MOST_JSON:
+        raise ValueError(f"{path} is too large: at most {MOST_JSON:,} bytes are read")
+    try:
+        return json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # JSON and UTF-8 errors, and nesting without end
+        raise ValueError(f"{path} is not JSON in UTF-8: {error}") from None
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:

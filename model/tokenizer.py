@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from model.files import read_json
+
 BLANKS = {" ": "space", "\n": "newline", "\t": "tab"}
 
 
@@ -17,7 +19,7 @@ class CharTokenizer:
     def __init__(self, characters: Sequence[str]) -> None:
         self.characters = tuple(characters)
         self.ids = {character: i for i, character in enumerate(self.characters)}
-        if len(self.ids) != len(self.characters) or any(len(c) != 1 for c in self.characters):
+        if len(self.ids) != len(self.characters) or not all(map(_is_character, self.characters)):
             raise ValueError("a vocabulary must consist of single characters, each there once")
 
     @classmethod
@@ -29,15 +31,12 @@ class CharTokenizer:
     def load(cls, path: Path) -> "CharTokenizer":
         """Read a vocab.json: an object that maps each character to its id, 0 to V - 1.
 
-        Raises ValueError for anything else, FileNotFoundError where there is no such file.
+        Raises ValueError for anything else, OSError where there is no such file.
         """
-        try:
-            vocabulary = json.loads(path.read_text(encoding="utf-8"))
-        except (ValueError, RecursionError) as error:  # JSON and UTF-8 errors, endless nesting
-            raise ValueError(f"{path} is not JSON in UTF-8: {error}") from None
+        vocabulary = read_json(path)
         by_id = {}
         if isinstance(vocabulary, dict):
-            by_id = {i: c for c, i in vocabulary.items() if type(i) is int and len(c) == 1}
+            by_id = {i: c for c, i in vocabulary.items() if type(i) is int and _is_character(c)}
         if not by_id or len(by_id) != len(vocabulary) or set(by_id) != set(range(len(by_id))):
             raise ValueError(
                 f"{path} must map single characters to the ids 0 to V - 1, each id once; "
@@ -67,3 +66,8 @@ class CharTokenizer:
         return " ".join(
             BLANKS.get(c) or (c if c.isprintable() else f"U+{ord(c):04X}") for c in self.characters
         )
+
+
+def _is_character(text: str) -> bool:
+    """Half a surrogate pair, which JSON can hold, is none: no file and no terminal takes it."""
+    return len(text) == 1 and not "\ud800" <= text <= "\udfff"

@@ -1,6 +1,5 @@
 """The parameters of a GPT-2: made at random, or read from and written to a model directory."""
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import numpy as np
 from safetensors import SafetensorError, deserialize, safe_open
 
 from model.config import GPTConfig, parameter_shapes
-from model.files import write_safetensors
+from model.files import open_file, read_json, write_safetensors
 
 WEIGHTS = "model.safetensors"
 HEAD = "lm_head.weight"
@@ -77,9 +76,9 @@ def _weight_files(directory: Path) -> list[Path]:
     if not (directory / INDEX).exists():
         raise FileNotFoundError(f"{directory} has no {WEIGHTS}")
     try:
-        index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
+        index = read_json(directory / INDEX)
         names = sorted({name if Path(name).name == name else "" for name in index["weight_map"].values()})
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"{directory / INDEX} must map tensors to files in its weight_map") from None
     if "" in names:
         raise ValueError(f"{directory / INDEX} names files outside {directory}")
@@ -89,7 +88,8 @@ def _weight_files(directory: Path) -> list[Path]:
 def _read_file(path: Path, shapes: dict[str, tuple[int, ...]]) -> list[tuple[str, np.ndarray]]:
     """Names and arrays of a safetensors file, its names and shapes checked first."""
     try:
-        with safe_open(path, framework="np") as file:
+        # Opened by us first: safetensors waits for pipes, and says of what it may not read that it is missing.
+        with open_file(path), safe_open(path, framework="np") as file:
             headers = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
             headers = {n: h for n, h in headers.items() if not n.endswith(BUFFERS)}
             for name, header in headers.items():

@@ -55,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
         snapshot = session.snapshot()
     inspection = snapshot.inspection
     assert inspection is not None, "it was asked for"
+    if args.entry not in (None, inspection.entry):
+        raise CommandError(f"--entry {args.entry} is not stored yet: there are 0 to {inspection.entry}")
     if args.json:
         write_json({"text": snapshot.text, **inspection_data(inspection)})
     else:

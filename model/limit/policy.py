@@ -33,7 +33,7 @@ class LimitPolicy(ABC):
 
     def window(self, text: Sequence[int]) -> list[int]:
         """The tokens (offset,) of a text that the stored entries are of."""
-        return list(text[len(text) - self.cache.offset :])
+        return list(text[max(0, len(text) - self.cache.offset) :])
 
     @property
     def positions(self) -> np.ndarray:

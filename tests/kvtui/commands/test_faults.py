@@ -31,3 +31,14 @@ def test_in_a_very_narrow_terminal_lines_are_as_long_as_they_must_be(kvtui, monk
     status, out, _ = kvtui("faults")
     assert status == 0
     assert max(map(len, out.splitlines())) < 60
+
+
+def test_a_run_with_a_fault_says_what_notices_it(kvtui, model_dir):
+    out = kvtui("faults", FAULTS[0].name, "--model", model_dir, "-n", 6).out
+    assert FAULTS[0].name in out
+    assert "NOTICES" in out
+
+
+def test_options_of_a_run_without_a_fault_are_refused(refused):
+    for option in (["--prompt", "abc"], ["-n", 3]):
+        assert "give its NAME" in refused("faults", *option)
