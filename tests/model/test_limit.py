@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -185,6 +187,39 @@ def test_steps_past_the_limit_can_be_taken_back_exactly(gpt, sliding, steps, tex
     assert np.array_equal(again, forth[1:])
 
 
+@pytest.mark.parametrize("sliding", [NaiveSlide, AttentionSinks])
+def test_taken_back_the_entries_are_known_as_they_were(gpt, sliding, text_of):
+    text = text_of(gpt.config, LIMIT + 6)
+    policy = sliding(gpt)
+    known = []
+    for n in range(LIMIT, LIMIT + 7):
+        policy.start(text[:LIMIT]) if n == LIMIT else policy.step(text[:n])
+        known.append((policy.positions.tolist(), policy.window(text[:n])))
+    for n in reversed(range(LIMIT, LIMIT + 6)):
+        policy.back()
+        policy.cache.trim(1)
+        policy.decoder.step(text[n - 1])
+        assert (policy.positions.tolist(), policy.window(text[:n])) == known[n - LIMIT]
+
+
+def test_only_the_sliding_policies_take_single_steps_back(gpt, text_of):
+    for policy in (Recompute(gpt), Refill(gpt)):
+        logits_of(policy, text_of(gpt.config, 20), 3)
+        assert policy.back() is False
+
+
+@pytest.mark.parametrize(("block_size", "kept"), [(1, 0), (2, 1), (5, 2), (8, 4), (100, 4)])
+def test_sinks_take_at_most_half_of_a_small_cache(odd_config, perturbed, block_size, kept):
+    small = perturbed(replace(odd_config, block_size=block_size))
+    assert AttentionSinks(small).kept == kept
+
+
+def test_the_policies_have_the_names_that_they_are_called_by():
+    names = ["recompute", "naive slide", "attention sinks", "refill", "stop"]
+    assert [policy.name for policy in POLICIES] == names
+    assert [policy.goes_on for policy in POLICIES] == [True] * 4 + [False]
+
+
 def test_steps_before_the_limit_are_not_its_to_take_back(gpt, text_of, unchanged):
     policy = NaiveSlide(gpt)
     logits_of(policy, text_of(gpt.config, 8), 3)
@@ -275,10 +310,6 @@ def test_only_stopping_does_not_go_on():
 def test_what_does_not_say_what_it_does_past_the_limit_is_no_policy(odd_gpt):
     with pytest.raises(TypeError, match="step_past_limit"):
         LimitPolicy(odd_gpt)
-
-
-def test_the_policies_can_be_told_apart_by_name():
-    assert len({policy.name for policy in POLICIES}) == len(POLICIES)
 
 
 @pytest.mark.parametrize("block_rows", [None, 5])

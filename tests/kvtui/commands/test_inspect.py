@@ -32,3 +32,8 @@ def test_a_place_that_the_model_does_not_have_is_refused(refused, model_dir, opt
 
 def test_a_prompt_that_cannot_be_is_refused(refused, model_dir):
     assert "does not know" in refused("inspect", "--model", model_dir, "--prompt", "XYZ")
+
+
+def test_an_entry_that_is_not_stored_yet_is_refused(refused, model_dir):
+    options = ["--prompt", "abc", "-n", 2, "--entry", 5]
+    assert "there are 0 to 4" in refused("inspect", "--model", model_dir, *options)
