@@ -170,7 +170,8 @@ class KvtuiApp(App[None]):
 
     def _themed_look(self) -> Look:
         """Shades are mixed colours; a theme of the terminal's own 16 has none to mix."""
-        return replace(self.look, shades=not self.current_theme.ansi and not self.no_color)
+        shades = not self.current_theme.ansi and not self.no_color
+        return replace(self.look, shades=shades, colours=not self.no_color)
 
     def watch_theme(self) -> None:
         if self.is_running:

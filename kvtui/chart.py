@@ -24,7 +24,7 @@ class Series:
 
 
 def chart(
-    series: Sequence[Series], limit: int, width: int, height: int, in_ascii: bool = False
+    series: Sequence[Series], limit: int, width: int, height: int, look: Look | None = None
 ) -> list[str]:
     """A log-log chart, the model's limit marked, as lines of text with colour codes.
 
@@ -32,7 +32,7 @@ def chart(
     """
     import plotext  # here, because it takes longer to import than all else together
 
-    look = Look(ascii=in_ascii)
+    look = look or Look()
     plotext.terminal.limit(False, False)  # a chart is as large as it is asked for, not as the terminal
     shown = [Series(s.colour, _log10(s.points), s.curve) for s in series]
     shown = [s for s in shown if s.points]
@@ -54,13 +54,13 @@ def chart(
     for s in shown:
         pixel = plotext.pixel(foreground=s.colour)
         xs, ys = map(list, zip(*s.points, strict=True))
-        fine = plotext.marker("." if in_ascii else "braille", pixel=pixel)
-        signal = figure.signal(xs, ys, marker=fine)
+        mark = plotext.marker(look.mark(IDEAS[s.colour]), pixel=pixel)
+        fine = plotext.marker("." if look.ascii else "braille", pixel=pixel)
+        signal = figure.signal(xs, ys, marker=fine if look.colours or s.curve else mark)
         figure.draw(signal.lines(True) if s.curve and len(xs) > 1 else signal)
-        end = plotext.marker(look.mark(IDEAS[s.colour]), pixel=pixel)  # the last one says what it is
-        figure.draw(figure.signal(xs[-1:], ys[-1:], marker=end))
+        figure.draw(figure.signal(xs[-1:], ys[-1:], marker=mark))  # the last one says what it is
     text = str(figure.build())
-    return (text.translate(ASCII_FRAME) if in_ascii else text).splitlines()
+    return (text.translate(ASCII_FRAME) if look.ascii else text).splitlines()
 
 
 def without_colours(line: str) -> str:

@@ -16,7 +16,7 @@ from model.limit import NaiveSlide
 
 
 def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem: Path) -> None:
-    """Write STEM.json, STEM.csv and STEM.svg. Raises OSError where that is not possible."""
+    """Write STEM.json, STEM.csv and STEM.svg: all of them or none. Raises OSError."""
     steps = list(steps_of(snapshot, characters))
     model = snapshot.model
     run = {
@@ -33,12 +33,25 @@ def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem
     writer = csv.DictWriter(table, STEP_KEYS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(steps)
-    for suffix, text in (
-        (".json", json.dumps(run, allow_nan=False, indent=1) + "\n"),
-        (".csv", table.getvalue()),
-        (".svg", picture),
-    ):
-        write_bytes_whole(stem.with_name(stem.name + suffix), text.encode("utf-8"))
+    _write_all(
+        {
+            stem.with_name(f"{stem.name}.json"): json.dumps(run, allow_nan=False, indent=1) + "\n",
+            stem.with_name(f"{stem.name}.csv"): table.getvalue(),
+            stem.with_name(f"{stem.name}.svg"): picture,
+        }
+    )
+
+
+def _write_all(texts: dict[Path, str]) -> None:
+    written = []
+    try:
+        for path, text in texts.items():
+            write_bytes_whole(path, text.encode("utf-8"))
+            written.append(path)
+    except BaseException:
+        for path in written:
+            path.unlink()
+        raise
 
 
 STEP_KEYS = (

@@ -25,8 +25,9 @@ def run_screen(args: argparse.Namespace) -> int:
     name = (args.model or BUNDLED).resolve().name
     sampling = Sampling(args.temperature, args.top_k, args.seed or 0)
     with single_blas_thread(), model_at_work():
+        session = Session(gpt, tokenizer, prompt, name, sampling.sampler())
         app = app_class()(
-            Session(gpt, tokenizer, prompt, name, sampling.sampler()),
+            session,
             Look(ascii=args.screen_ascii),
             CurveStore.of_user(args.model, args.dtype),
             sampling,

@@ -50,6 +50,7 @@ class Look:
 
     ascii: bool = False
     shades: bool = True  # false where the theme has only the terminal's own 16 colours
+    colours: bool = True  # false where there are only greys: then marks alone tell ideas apart
 
     def mark(self, idea: Idea) -> str:
         return idea.ascii_mark if self.ascii else idea.mark
@@ -62,6 +63,11 @@ class Look:
     def heights(self) -> str:
         """A ramp from the least to the most."""
         return "123456789" if self.ascii else "▁▂▃▄▅▆▇█"
+
+    @property
+    def more(self) -> str:
+        """What a place in a strip is where its number is larger."""
+        return "stronger" if self.shades and not self.ascii else "higher"
 
     @property
     def agree(self) -> str:

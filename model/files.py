@@ -18,7 +18,7 @@ MOST_JSON = 8 * 2**20  # bytes: more than any model's, and read in half a second
 def open_file(path: Path) -> BinaryIO:
     """Open to read what is a file: a pipe might never end, nor a device. Raises OSError for those too."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, "it must be a file, and is a folder, a pipe or a device", str(path))
+        raise OSError(errno.EINVAL, "must be a file, not a folder, a pipe or a device", str(path))
     return open(path, "rb")
 
 

@@ -115,6 +115,8 @@ class GPT:
             raise ValueError(f"tokens must be a sequence of at least one id, not of shape {ids.shape}")
         if not np.issubdtype(ids.dtype, np.integer):
             raise ValueError(f"token ids must be integers, not {ids.dtype}")
+        if tokens is not ids and any(isinstance(token, bool | np.bool_) for token in tokens):
+            raise ValueError(f"token ids must be integers, and {tokens} has a bool")  # NumPy makes it 0 or 1
         if ids.min() < 0 or ids.max() >= V:
             raise ValueError(f"token ids must lie in 0 to {V - 1}, not {ids.min()} to {ids.max()}")
         return ids

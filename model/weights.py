@@ -88,7 +88,7 @@ def _weight_files(directory: Path) -> list[Path]:
 def _read_file(path: Path, shapes: dict[str, tuple[int, ...]]) -> list[tuple[str, np.ndarray]]:
     """Names and arrays of a safetensors file, its names and shapes checked first."""
     try:
-        # Opened by us first: safetensors waits for pipes, and says of what it may not read that it is missing.
+        # Opened first by us: safetensors waits for a pipe, and calls missing whatever it may not read.
         with open_file(path), safe_open(path, framework="np") as file:
             headers = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
             headers = {n: h for n, h in headers.items() if not n.endswith(BUFFERS)}

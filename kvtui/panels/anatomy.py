@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 from textual.content import Content
 
 from kvtui.figures import count, percent
-from kvtui.panels.panel import Line, Panel, View, joined
-from kvtui.visual import BRIGHT, DIM, NAIVE, SINKS, STOP, Look
+from kvtui.panels.bars import bars
+from kvtui.panels.panel import Line, Panel, View
+from kvtui.visual import BRIGHT, DIM, NAIVE, SINKS, STOP
 
 LABEL = 18
 # The pairs that are held against each other: what their divergence is due to.
@@ -41,19 +41,10 @@ class AnatomyPanel(Panel):
         for pair, cause, style, _ in PAIRS:
             kl, agree = rows[f"{pair}_kl"], rows[f"{pair}_agree"]
             figures = f"{kl[-1]:7.2f}{kl.mean():7.2f}{percent(agree.mean()):>7}  "
-            strip = _strip(kl[-room:] / scale, look, style, tall)
+            levels = kl[-room:] / scale
+            strip = bars(levels, [style] * len(levels), tall, look)
             lines.append(
                 Content.assemble((f"{cause:{LABEL}}", f"bold {style}"), (figures, BRIGHT), strip[0])
             )
             lines += [Content(" " * len(heading)) + line for line in strip[1:]]
         return lines
-
-
-def _strip(levels: np.ndarray, look: Look, style: str, tall: int) -> list[Content]:
-    """Bars of levels from 0 to 1, so many lines high."""
-    lines, ramp = [], look.heights
-    for row in reversed(range(tall)):
-        filled = ((levels * tall - row) * len(ramp)).astype(int).clip(-1, len(ramp) - 1)
-        glyphs = (ramp[max(0, i)] if i > 0 or row == 0 else " " for i in filled)
-        lines.append(joined((glyph, style) for glyph in glyphs))
-    return lines

@@ -23,12 +23,11 @@ class AttentionPanel(StripPanel):
         return f"Attention {dot} {POLICY_LABELS[cursor.policy]} {dot} layer {cursor.layer} of 0 to {last}"
 
     def subtitle(self, view: View) -> str:
-        inspection, look = view.snapshot.inspection, view.look
+        inspection = view.snapshot.inspection
         if inspection is None:
             return ""
         error = float(np.abs(inspection.attention.sum(axis=1) - 1).max())
-        more = "denser" if look.ascii else "stronger" if look.shades else "higher"
-        scale = f"{more}: more, up to {inspection.attention.max():.2f}"
+        scale = f"{view.look.more}: more, up to {inspection.attention.max():.2f}"
         return f"of the newest character; {scale}; sums are 1 to {error:.0e}"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:

@@ -36,9 +36,7 @@ class CachePanel(StripPanel):
         return title
 
     def subtitle(self, view: View) -> str:
-        look = view.look
-        more = "denser" if look.ascii else "stronger" if look.shades else "higher"
-        return f"{more}: larger norm, each strip on its own scale"
+        return f"{view.look.more}: larger norm, each strip on its own scale"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look

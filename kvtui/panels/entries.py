@@ -20,8 +20,7 @@ class EntriesPanel(StripPanel):
         return f"What the naive cache holds {view.look.dot} {piled}"
 
     def subtitle(self, view: View) -> str:
-        more = "denser" if view.look.ascii else "stronger" if view.look.shades else "higher"
-        return f"off by: {more} is further from its rightful position"
+        return f"off by: {view.look.more} is further from its rightful position"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         positions, look = _positions(view), view.look

@@ -6,9 +6,12 @@ import numpy as np
 from textual.content import Content
 
 from kvtui.figures import count, milliseconds, times
-from kvtui.panels.panel import Line, Panel, View, fitting, joined, spread
+from kvtui.panels.bars import bars
+from kvtui.panels.panel import Line, Panel, View, fitting, spread
 from kvtui.snapshot import Baseline, BaselineMode, Snapshot, Step
 from kvtui.visual import ALL_AT_ONCE, BRIGHT, CACHED, DIM, POLICY_IDEAS, UNCACHED, Look
+
+TALLEST = 14  # lines of bars
 
 
 class LatencyPanel(Panel):
@@ -28,8 +31,7 @@ class LatencyPanel(Panel):
             idea, seconds = POLICY_IDEAS[state.name], state.comparisons.seconds
             head.append(_median_and_p95(look.mark(idea), idea.style, seconds, state.name, width))
         head += _baseline(snapshot, look, width)
-        strip = _strip(snapshot.steps[-width:], look, width, max(1, min(14, height - len(head) - 1)))
-        return head + strip
+        return head + _strip(snapshot.steps[-width:], look, width, height - len(head))
 
 
 def _this_step(snapshot: Snapshot, look: Look, width: int) -> Content:
@@ -100,30 +102,22 @@ def _exactness(baseline: Baseline, width: int) -> Content:
     return fitting(width, *(Content.assemble(same, (way, DIM)) for way in ways))
 
 
-def _strip(steps: Sequence[Step], look: Look, width: int, rows: int) -> list[Content]:
+def _strip(steps: Sequence[Step], look: Look, width: int, height: int) -> list[Content]:
     """Bars of the latest steps, the newest last; on one linear scale, so that a jump is a jump."""
     if not steps:
         return []
-    largest = max(step.seconds for step in steps) or 1.0
-    ramp = look.heights
-    lines = []
-    for row in reversed(range(rows)):
-        parts = []
-        for step in steps:
-            idea = UNCACHED if step.recomputed else CACHED
-            filled = step.seconds / largest * rows - row
-            if filled <= 0 and row > 0:
-                parts.append((" ", ""))
-            else:
-                parts.append((ramp[min(len(ramp) - 1, max(0, int(filled * len(ramp))))], idea.style))
-        lines.append(joined(parts))
+    ideas = [UNCACHED if step.recomputed else CACHED for step in steps]
+    seconds = np.array([step.seconds for step in steps])
+    largest = float(seconds.max()) or 1.0
+    rows = max(1, min(TALLEST, height - 1 - (not look.colours)))
+    lines = bars(seconds / largest, [idea.style for idea in ideas], rows, look)
+    if not look.colours:
+        lines.append(Content("".join(map(look.mark, ideas))))
     jump = next((i for i, step in enumerate(steps) if step.recomputed), None)
     if jump is None:
-        count = "the last step" if len(steps) == 1 else f"the last {len(steps)} steps"
-        lines.append(Content.styled(f"{count}, largest {milliseconds(largest)}", DIM))
-    else:
-        lines.append(_pointer(jump, "recomputes the window", look, width))
-    return lines
+        latest = "the last step" if len(steps) == 1 else f"the last {len(steps)} steps"
+        return [*lines, Content.styled(f"{latest}, largest {milliseconds(largest)}", DIM)]
+    return [*lines, _pointer(jump, "recomputes the window", look, width)]
 
 
 def _pointer(column: int, note: str, look: Look, width: int) -> Content:

@@ -67,7 +67,7 @@ class StepTimePanel(Panel):
             return [legend]
         limit = snapshot.model.block_size
         curves = [Series(colour, view.curves.points(kind), curve=True) for colour, kind in CURVES.items()]
-        drawn = chart.chart([*curves, *series.values()], limit, width, height - 1, look.ascii)
+        drawn = chart.chart([*curves, *series.values()], limit, width, height - 1, look)
         return [legend, *map(_restyled, drawn)]
 
 

@@ -21,7 +21,7 @@ class TextPanel(Panel):
     def subtitle(self, view: View) -> str:
         snapshot = view.snapshot
         seen = "all" if snapshot.visible == snapshot.length else f"the last {snapshot.visible:,}"
-        return f"{count(snapshot.length, 'character')} {view.look.dot} sees {seen}"
+        return f"sees {seen} of {count(snapshot.length, 'character')}"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot = view.snapshot

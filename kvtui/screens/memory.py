@@ -109,7 +109,7 @@ def _notes(context: int, shape: ModelShape) -> list[str]:
 def _figure(label: str, n: int, note: str = "", style: str = DIM) -> Content:
     return Content.assemble(
         (f"{label:{LABEL}}", DIM),
-        (f"{n:>19,} bytes", BRIGHT),
-        (f"{binary_size(n):>12}  ", DIM),
+        (f"{binary_size(n):>10}", BRIGHT),  # first: it is what a narrow window has room for
+        (f"{n:>20,} bytes  ", DIM),
         (note, style),
     )

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from kvtui.chart import Series, chart, without_colours
+from kvtui.visual import Look
 
 WIDTH, HEIGHT = 60, 12
 
@@ -50,7 +51,7 @@ def test_the_axes_are_logarithmic():
     lines = [
         *map(
             without_colours,
-            chart([Series(1, [point]) for point in points], 128, WIDTH, HEIGHT, in_ascii=True),
+            chart([Series(1, [point]) for point in points], 128, WIDTH, HEIGHT, look=Look(ascii=True)),
         )
     ]
     found = [(x, y) for y, line in enumerate(lines) for x, c in enumerate(line) if c == "*"]

@@ -6,6 +6,7 @@ the letters stand for.
 
 import difflib
 import os
+import re
 import string
 from itertools import cycle
 from pathlib import Path
@@ -35,6 +36,7 @@ PROMPT = "ROMEO:\n"
 
 LETTERS = string.ascii_letters + string.digits
 ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike")
+ROUNDING = re.compile(r"\de-1\d")  # how the last bits are rounded is the BLAS's
 SEEN_ON_BLANKS = {"underline", "reverse", "strike"}
 
 
@@ -70,6 +72,13 @@ PICTURES = {
     "sampling": Picture((60, 15), "s right down right"),
     "memory": Picture((100, 34), "space c down right"),
     "memory-40": Picture((40, 12), "c"),
+    "inspector": Picture((120, 40), "space space i up h left left"),
+    "inspector-80": Picture((80, 24), f"{SLID} i", "kvtui-light"),
+    "policies": Picture((120, 40), "l d space space space"),
+    "policies-80": Picture((80, 24), "l d space space space", look=Look(ascii=True)),
+    "side-by-side": Picture((100, 34), "l o o O space space"),
+    "faults": Picture((120, 40), "space space f down enter space space"),
+    "faults-80": Picture((80, 24), "f", look=Look(ascii=True)),
 }
 
 
@@ -151,7 +160,7 @@ def drawn(app, styles):
     # As App.export_screenshot has it, which is public but makes an SVG.
     update = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
     lines = [Strip.join(strips) for strips in update.strips]
-    parts = [[line.text.rstrip() for line in lines]]
+    parts = [[ROUNDING.sub("#e-##", line.text.rstrip()) for line in lines]]
     if styles:
         letters = {}
         parts.append(["".join(_letter(cell, letters) for cell in _cells(line)) for line in lines])
