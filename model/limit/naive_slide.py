@@ -30,7 +30,7 @@ class NaiveSlide(LimitPolicy):
         self._first = 0  # token of the text that the first entry was of
 
     def window(self, text: Sequence[int]) -> list[int]:
-        kept = text[self._first : self._first + self.kept] if self.slides else []
+        kept = text[self._first : self._first + self.kept]
         return [*kept, *text[len(text) - self.cache.offset + len(kept) :]]
 
     @property
@@ -58,7 +58,7 @@ class NaiveSlide(LimitPolicy):
         return True
 
 
-def baked_positions(slides: int, stored: int, kept: int = 0) -> np.ndarray:
+def baked_positions(slides: int, stored: int, kept: int) -> np.ndarray:
     """The position at which each entry (stored,) of a slid cache was computed, after some slides.
 
     Entry i, whose rightful position is i, was computed at i + slides, but never beyond the last; the

@@ -17,7 +17,7 @@ def test_this_run_tells_where_the_cache_is_as_large_as_the_model(perturbed):
     gpt = perturbed(config)
     text = this_run(Session(gpt, CharTokenizer("abcde"), "abc").snapshot(), Look()).plain
     per_token = 2 * 2 * 8 * 8
-    assert "2 x 2 layers x 2 heads x 4 wide x 8 bytes" in text
+    assert "2 (K, V) x 2 layers x 2 heads x 4 wide x 8 bytes" in text
     assert f"{3 * per_token:,} bytes" in text
     crossing = next(n for n in range(10**6) if n * per_token >= gpt.nbytes)
     assert f"A cache of {crossing} tokens" in text
