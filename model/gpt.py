@@ -116,7 +116,7 @@ class GPT:
         if not np.issubdtype(ids.dtype, np.integer):
             raise ValueError(f"token ids must be integers, not {ids.dtype}")
         if tokens is not ids and any(isinstance(token, bool | np.bool_) for token in tokens):
-            raise ValueError(f"token ids must be integers, and {tokens} has a bool")  # NumPy makes it 0 or 1
+            raise ValueError("token ids must be integers, not bool")  # to NumPy [1, True] is integers
         if ids.min() < 0 or ids.max() >= V:
             raise ValueError(f"token ids must lie in 0 to {V - 1}, not {ids.min()} to {ids.max()}")
         return ids

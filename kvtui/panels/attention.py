@@ -15,25 +15,19 @@ TALLEST = 3
 
 class AttentionPanel(StripPanel):
     def title(self, view: View) -> str:
-        inspection = view.snapshot.inspection
-        if inspection is None:
-            return "Attention"
+        inspection = view.inspection
         cursor, dot = inspection.cursor, view.look.dot
         last = view.snapshot.model.n_layer - 1
         return f"Attention {dot} {POLICY_LABELS[cursor.policy]} {dot} layer {cursor.layer} of 0 to {last}"
 
     def subtitle(self, view: View) -> str:
-        inspection = view.snapshot.inspection
-        if inspection is None:
-            return ""
+        inspection = view.inspection
         error = float(np.abs(inspection.attention.sum(axis=1) - 1).max())
         scale = f"{view.look.more}: more, up to {inspection.attention.max():.2f}"
         return f"of the newest character; {scale}; sums are 1 to {error:.0e}"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
-        inspection = view.snapshot.inspection
-        if inspection is None:
-            return []
+        inspection = view.inspection
         attention, look = inspection.attention, view.look
         heads, stored = attention.shape
         layout = StripLayout.fit(view.snapshot.model.block_size, width - LABEL - SCALE, look)

@@ -12,9 +12,7 @@ from kvtui.visual import BRIGHT, DIM, NAIVE
 
 class EntryPanel(StripPanel):
     def title(self, view: View) -> str:
-        inspection = view.snapshot.inspection
-        if inspection is None:
-            return "Entry"
+        inspection = view.inspection
         glyph = view.look.glyph(inspection.characters[inspection.entry])
         newest = ", the newest" if inspection.entry == len(inspection.characters) - 1 else ""
         return f"Entry {inspection.entry} '{glyph}'{newest} {view.look.dot} head {inspection.cursor.head}"
@@ -23,9 +21,7 @@ class EntryPanel(StripPanel):
         return "a cell for each number"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
-        inspection, look = view.snapshot.inspection, view.look
-        if inspection is None:
-            return []
+        inspection, look = view.inspection, view.look
         layout = StripLayout.fit(len(inspection.key), width - LABEL, look)
         tall = max(1, min(3, (height - 3) // 2))
         lines: list[Line] = []

@@ -12,16 +12,14 @@ from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, POLICY_LABELS, Look
 
 class ExactnessPanel(Panel):
     def title(self, view: View) -> str:
-        inspection = view.snapshot.inspection
-        return f"{POLICY_LABELS[inspection.cursor.policy]}: {_verdict(inspection)}" if inspection else ""
+        inspection = view.inspection
+        return f"{POLICY_LABELS[inspection.cursor.policy]}: {_verdict(inspection)}"
 
     def subtitle(self, view: View) -> str:
         return "largest difference from a full pass"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
-        inspection, look = view.snapshot.inspection, view.look
-        if inspection is None:
-            return []
+        inspection, look = view.inspection, view.look
         layers = len(inspection.exact)
         shown = layers if height > layers else max(0, height - 2)
         lines = [_layer(inspection, layer, look) for layer in range(shown)]

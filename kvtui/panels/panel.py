@@ -14,6 +14,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from kvtui.curves import Curves
+from kvtui.inspecting import Inspection
 from kvtui.snapshot import CacheContent, Candidate, PolicyState, Snapshot
 from kvtui.visual import Look
 
@@ -45,6 +46,12 @@ class View:
     def cache(self, name: str) -> CacheContent:
         state = self.snapshot.policy(name)
         return state.cache if state else self.snapshot.cache
+
+    @property
+    def inspection(self) -> Inspection:
+        """What the inspector looks at; its screen shows no view without."""
+        assert self.snapshot.inspection is not None, "nobody looks into the cache"
+        return self.snapshot.inspection
 
     @property
     def shown_beside(self) -> list[PolicyState]:

@@ -15,16 +15,14 @@ class ReadTextPanel(StripPanel):
     """A line of characters, and below it a strip with the attention to each."""
 
     def title(self, view: View) -> str:
-        inspection = view.snapshot.inspection
-        return f"What head {inspection.cursor.head} reads" if inspection else "What is read"
+        inspection = view.inspection
+        return f"What head {inspection.cursor.head} reads"
 
     def subtitle(self, view: View) -> str:
         return "the shade below each character is the attention to it"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
-        inspection, look = view.snapshot.inspection, view.look
-        if inspection is None:
-            return []
+        inspection, look = view.inspection, view.look
         attention = inspection.attention[inspection.cursor.head]
         glyphs = [look.glyph(character) for character in inspection.characters]
         cells = max(map(cell_len, glyphs))

@@ -46,7 +46,8 @@ class InspectorScreen(LabScreen):
 
     def show(self, view: View) -> None:
         """Look into the cache of the policy that stands on the right, where two are compared."""
-        super().show(view)
+        if view.snapshot.inspection:
+            super().show(view)
         policy = view.pair[1] if view.pair else Recompute.name
         if policy != self.cursor.policy:
             self.look_at(replace(self.cursor, policy=policy))
@@ -56,7 +57,8 @@ class InspectorScreen(LabScreen):
         self.ask(lambda session: session.inspect(cursor))
 
     def action_entry(self, by: int) -> None:
-        if self.view and (inspection := self.view.snapshot.inspection):
+        if self.view:
+            inspection = self.view.inspection
             newest = len(inspection.characters) - 1
             entry = max(0, min(newest, inspection.entry + by))
             self.look_at(replace(self.cursor, entry=None if entry == newest else entry))

@@ -125,3 +125,12 @@ def test_nesting_without_end_and_layers_without_number_are_refused(tmp_path):
     path.write_text('{"model_type": "gpt2", "n_layer": 100000000}')
     with pytest.raises(ValueError, match="n_layer = 100,000,000 is more than 10,000"):
         read_config(path)
+
+
+@pytest.mark.parametrize("name", ["model_type", "activation_function", "n_head", "n_inner", "rope"])
+@pytest.mark.parametrize("value", ["x" * 10**6, "[" * 900 + "]" * 900], ids=["long", "nested"])
+def test_a_refusal_does_not_quote_what_has_no_end(config_file, name, value):
+    text = json.dumps(GPT2 | {name: "?"}).replace('"?"', value if value.startswith("[") else f'"{value}"')
+    with pytest.raises(ValueError, match=rf"config\.json: .*{name}") as refused:
+        read_config(config_file(text.encode()))
+    assert len(str(refused.value)) < 10**6 or name.startswith("n_")

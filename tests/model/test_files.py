@@ -5,7 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from model.files import write_safetensors, write_whole
+from model import files
+from model.files import open_file, read_json, write_safetensors, write_whole
 
 
 @pytest.fixture(params=[None, b"old"], ids=["new", "replaced"])
@@ -101,3 +102,52 @@ def test_arrays_are_written_in_the_safetensors_format(target, array):
     begin, end = header["a"]["data_offsets"]
     stored = np.frombuffer(data[8 + length :][begin:end], array.dtype)
     assert stored.tolist() == [number for row in array.tolist() for number in np.ravel(row)]
+
+
+@pytest.fixture
+def a_folder(tmp_path):
+    return tmp_path
+
+
+@pytest.fixture
+def a_pipe(tmp_path):
+    """With somebody at its other end, or opening it would wait."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    other_end = os.open(path, os.O_RDWR)
+    yield path
+    os.close(other_end)
+
+
+@pytest.fixture
+def a_device(tmp_path):
+    path = tmp_path / "device"
+    path.symlink_to("/dev/zero")
+    return path
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such files")
+@pytest.mark.parametrize("kind", ["a_folder", "a_pipe", "a_device"])
+def test_what_is_no_file_is_not_read(kind, request):
+    path = request.getfixturevalue(kind)
+    for read in (open_file, read_json):
+        with pytest.raises(OSError, match="must be a file, not a folder, a pipe or a device") as refused:
+            read(path)
+        assert refused.value.filename == str(path)
+
+
+def test_a_json_file_is_read_up_to_a_size(tmp_path, monkeypatch):
+    path = tmp_path / "file.json"
+    path.write_text('"12345"')
+    monkeypatch.setattr(files, "MOST_JSON", 7)
+    assert read_json(path) == "12345"
+    path.write_text('"123456"')
+    with pytest.raises(ValueError, match=r"file\.json is too large: at most 7 bytes are read"):
+        read_json(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'"\xff"', b"[" * 200_000, b"9" * 5000])
+def test_what_is_no_json_is_refused_and_named(tmp_path, content):
+    (tmp_path / "file.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"file\.json is not JSON in UTF-8"):
+        read_json(tmp_path / "file.json")

@@ -154,6 +154,13 @@ def test_what_is_not_a_sequence_of_ids_is_refused(odd_gpt, bad_tokens, cache_wit
         odd_gpt.forward(bad_tokens, cache)
 
 
+@pytest.mark.parametrize("tokens", [[1, True], (False, 2), [np.int64(3), np.True_]], ids=repr)
+def test_a_bool_among_integers_is_refused(odd_gpt, tokens, cache_with, unchanged):
+    cache = cache_with(odd_gpt, [1, 2, 3])
+    with unchanged(cache), pytest.raises(ValueError, match="must be integers, not bool"):
+        odd_gpt.forward(tokens, cache)
+
+
 @pytest.mark.parametrize(
     ("tokens", "wrong"), [([4, 11, 3], "0 to 10, not 3 to 11"), ([4, -2, 3], "0 to 10, not -2 to 4")]
 )

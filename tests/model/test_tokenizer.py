@@ -41,7 +41,7 @@ def test_the_file_is_in_any_order(vocabulary_file):
     assert CharTokenizer.load(vocabulary_file({"b": 1, "c": 2, "a": 0})).characters == ("a", "b", "c")
 
 
-@pytest.mark.parametrize("characters", [["a", "b", "a"], ["ab"], [""]])
+@pytest.mark.parametrize("characters", [["a", "b", "a"], ["ab"], [""], ["\ud800"]])
 def test_what_is_no_vocabulary_of_characters_is_refused(characters):
     with pytest.raises(ValueError, match="single characters, each there once"):
         CharTokenizer(characters)
@@ -79,6 +79,7 @@ def test_blanks_and_control_characters_are_listed_by_name_or_code():
         {"a": 0, "b": "1"},
         {"a": False, "b": True},
         {"a": 0, "b": 1.0},
+        {"a": 0, "\udfff": 1},
         {},
         ["a", "b"],
         "ab",
