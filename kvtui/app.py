@@ -13,6 +13,7 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 
+from kvtui.actions import next_baseline, one_back, take, word_at_limit
 from kvtui.curves import (
     LONG_CONTEXTS,
     LONG_SECONDS,
@@ -23,7 +24,7 @@ from kvtui.curves import (
 )
 from kvtui.errors import explain
 from kvtui.export import export_run
-from kvtui.figures import count, milliseconds, percent, speed
+from kvtui.figures import count, speed
 from kvtui.keys import KEYS
 from kvtui.panels.panel import Panel, View
 from kvtui.screens.faults import FaultsScreen
@@ -40,10 +41,10 @@ from kvtui.screens.view_screen import ViewScreen
 from kvtui.session import Session
 from kvtui.settings import Settings, load_settings, save_settings
 from kvtui.snapshot import Snapshot
-from kvtui.stepper import Stepper, one_back, word_at_limit
+from kvtui.stepper import Stepper
 from kvtui.themes import DARK, LIGHT
 from kvtui.tour import STOPS
-from kvtui.visual import POLICY_LABELS, Look, visible
+from kvtui.visual import POLICY_LABELS, Look
 from model.limit import POLICIES, NaiveSlide, Recompute
 
 SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 0.0)  # steps a second of a run; the last is as fast as it goes
@@ -392,33 +393,3 @@ class KvtuiApp(App[None]):
         """Show a dialog over the main screen."""
         screen.set_class(self.look.ascii, "-ascii")
         self.push_screen(screen, then)
-
-
-def take(session: Session, rank: int) -> str | None:
-    """A step with the so-manieth candidate."""
-    candidates = session.snapshot().candidates
-    if rank >= min(len(candidates), session.gpt.config.vocab_size):
-        return f"There are only {count(len(candidates), 'candidate')}."
-    session.step(rank)
-    taken = candidates[rank]
-    if taken.chosen:
-        return None
-    choice = next(candidate for candidate in candidates if candidate.chosen)
-    return (
-        f"Your choice: {visible(taken.character)!r} ({percent(taken.probability)}) instead of the model's "
-        f"{visible(choice.character)!r} ({percent(choice.probability)}). b takes it back."
-    )
-
-
-def next_baseline(session: Session) -> str:
-    session.set_baseline(session.baseline_mode.next)
-    baseline = session.baseline
-    if baseline is None:
-        return "Baseline off."
-    same = (
-        f"differ by {baseline.max_abs_diff:.0e}"
-        if baseline.max_abs_diff
-        else "are the same to the last bit"
-    )
-    took = f"This one took {milliseconds(baseline.seconds)}, and its logits {same}."
-    return f"Baseline: every character without a cache too, {baseline.mode.value}. {took}"

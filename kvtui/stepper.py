@@ -5,15 +5,12 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 
+from kvtui.actions import Action, toward_limit
 from kvtui.engine_thread import EngineThread
 from kvtui.session import Session
 from kvtui.snapshot import Snapshot
 
-SLICE = 0.03  # seconds of engine work between two pictures on the way to the limit
-FAST_SLICE = 0.12  # and of a run as fast as it goes: pictures take less time than that
-
-# What a key asks of the session. It returns a word for the user, or nothing.
-Action = Callable[[Session], str | None]
+FAST_SLICE = 0.12  # seconds of a run as fast as it goes between two pictures, which take less time
 
 
 class Stepper:
@@ -126,19 +123,3 @@ class Stepper:
             self.snapshot = await self._engine.call(self.session.snapshot)
             self._show()
         await self._painted()
-
-
-def toward_limit(session: Session) -> None:
-    """A slice of the way to the limit, so that the screen shows how the cache fills."""
-    end = time.perf_counter() + SLICE
-    while session.length < session.window_full_at and time.perf_counter() < end:
-        session.step()
-
-
-def word_at_limit(session: Session) -> str | None:
-    full = session.length >= session.window_full_at
-    return "The window is full already; b goes back." if full else None
-
-
-def one_back(session: Session) -> str | None:
-    return None if session.back() else "This is the prompt: there is no step to undo."

@@ -116,9 +116,9 @@ STOPS = (
     Stop(
         "Yours",
         "text",
-        "Back at the limit, exactly as it was: b undoes any step. Now press space, n, u and l yourself; p "
-        "takes another prompt, s draws instead of taking the likeliest, c works out the cache of other "
-        "models, ? explains each panel.",
+        "Back at the limit, exactly as it was: b undoes any step, 1 to 5 take another character. i looks "
+        "into the cache, d compares all ways past the limit, f puts bugs of real caches in; p takes another "
+        "prompt, c works out the cache of other models, ? explains everything.",
         _back_to_the_limit,
     ),
 )

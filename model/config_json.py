@@ -89,22 +89,25 @@ def read_config(path: Path) -> GPTConfig:
             if isinstance(value, list | dict):
                 raise ValueError(f"{path}: {name} must be a number, not {_shown(value)}")
         elif name not in WITHOUT_EFFECT:
-            raise ValueError(f"{path}: the option {_shown(name)} is not one of GPT-2's that we know")
+            raise ValueError(f"{path}: the option {_cut(name)} is not one of GPT-2's that we know")
     if type(options.get("n_layer")) is int and options["n_layer"] > MOST_LAYERS:
         raise ValueError(f"{path}: n_layer = {options['n_layer']:,} is more than {MOST_LAYERS:,}")
     fields: dict[str, Any] = {ours: options.get(name, DEFAULTS[name]) for name, ours in FIELD_NAMES.items()}
     try:
         return GPTConfig(**fields)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{path}: {_cut(str(error))}") from None
 
 
 def _shown(value: Any) -> str:
-    """A value in a message: not all of what is long, and nothing of what may be nested."""
+    """A value, for a message: not all of what is long, and nothing of what may be nested."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else "an object"
-    text = json.dumps(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."
+    return _cut(json.dumps(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:120]}..."
 
 
 def config_json(config: GPTConfig) -> str:

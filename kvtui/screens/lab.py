@@ -8,12 +8,12 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.events import Resize
 
+from kvtui.actions import Action
 from kvtui.keys import Key, KeyBar
 from kvtui.panels.header import HeaderLine
 from kvtui.panels.panel import Panel
 from kvtui.panels.sentence import Sentence
 from kvtui.screens.view_screen import ViewScreen
-from kvtui.stepper import Action
 
 ROOMY = 30  # lines
 

@@ -407,7 +407,7 @@ async def test_m_stops_a_measurement_and_begins_with_long_contexts(measuring_app
 
 @pytest.mark.parametrize("key", ["b", "r", "l", "space"])
 async def test_the_way_to_the_limit_can_be_stopped(make_app, monkeypatch, key):
-    monkeypatch.setattr("kvtui.stepper.SLICE", 0.0)  # a picture after every step
+    monkeypatch.setattr("kvtui.actions.SLICE", 0.0)  # a picture after every step
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         app.action_limit()
@@ -421,7 +421,7 @@ async def test_the_way_to_the_limit_can_be_stopped(make_app, monkeypatch, key):
 
 
 async def test_the_way_to_the_limit_ends_with_another_prompt(make_app, monkeypatch):
-    monkeypatch.setattr("kvtui.stepper.SLICE", 0.0)
+    monkeypatch.setattr("kvtui.actions.SLICE", 0.0)
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         app.action_limit()

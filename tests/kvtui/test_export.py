@@ -1,7 +1,9 @@
 """A run as files says what the screen says."""
 
 import csv
+import errno
 import json
+import os
 
 import pytest
 
@@ -47,4 +49,18 @@ def test_the_files_hold_every_step(session, tmp_path):
 def test_where_there_is_no_folder_nothing_is_written(session, tmp_path):
     with pytest.raises(OSError, match="missing"):
         export_run(session.snapshot(), session.tokenizer.characters, "", tmp_path / "missing" / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("written", [0, 1, 2])
+def test_all_files_are_written_or_none(session, tmp_path, monkeypatch, written, error):
+    def fail(descriptor, left=[None] * written):
+        if not left:
+            raise error
+        left.pop()
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(type(error)):
+        export_run(session.snapshot(), session.tokenizer.characters, "", tmp_path / "run")
     assert list(tmp_path.iterdir()) == []

@@ -2,11 +2,49 @@
 
 import json
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 
 def rewrite(path, change):
     path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
+
+
+def spoil(directory, name, number):
+    """Write a number over one of a model's parameters."""
+    arrays = load_file(directory / "model.safetensors")
+    arrays[f"transformer.{name}"][:] = number
+    save_file(arrays, directory / "model.safetensors")
+
+
+COMMANDS = {"generate": ["--json", "generate", "abc"], "verify": ["--json", "verify"], "the screen": []}
+
+
+@pytest.fixture(params=COMMANDS)
+def command(request, monkeypatch):
+    """What uses a model: a command's arguments, or none for the screen, which thinks it is in a browser."""
+    monkeypatch.setenv("TEXTUAL_DRIVER", "a browser's")
+    return COMMANDS[request.param]
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers(refused, copied_model, command, number):
+    spoil(copied_model, "ln_f.bias", number)
+    assert "ln_f.bias holds NaN or infinite numbers" in refused(*command, "--model", copied_model)
+
+
+def test_weights_that_overflow_in_computing(refused, copied_model, command):
+    """In one line: NumPy's own warnings are not shown as well."""
+    spoil(copied_model, "h.0.mlp.c_fc.weight", 1e38)
+    spoil(copied_model, "h.0.mlp.c_proj.weight", 1e38)
+    line = refused(*command, "--dtype", "float32", "--model", copied_model)
+    assert "logits are not finite" in line
+
+
+def test_a_refusal_is_not_endless(refused, copied_model):
+    rewrite(copied_model / "config.json", lambda options: {**options, "n_layer": 10**4000})
+    assert len(refused("verify", "--model", copied_model)) < 1000
 
 
 def test_a_missing_directory(refused, tmp_path):

@@ -3,6 +3,7 @@ import json
 import os
 import re
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -283,6 +284,87 @@ def test_a_broken_file_is_refused_and_named(single, data):
     path = single(data)
     with pytest.raises(ValueError, match=re.escape(str(path / "model.safetensors"))):
         GPT.load(path)
+
+
+def tampered(change):
+    """The whole file with another header: `change` takes the entries of two tensors of equal size."""
+    (length,) = struct.unpack("<Q", WHOLE[:8])
+    header = json.loads(WHOLE[8 : 8 + length])
+    change(header["ln_f.weight"], header["ln_f.bias"])
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + WHOLE[8 + length :]
+
+
+END = len(WHOLE) - 8 - struct.unpack("<Q", WHOLE[:8])[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda gain, bias: bias.update(data_offsets=gain["data_offsets"]),
+        lambda gain, bias: bias.update(data_offsets=[n + 4 for n in bias["data_offsets"]]),
+        lambda gain, bias: bias.update(data_offsets=[END, END + 16]),
+        lambda gain, bias: bias.update(data_offsets=[END - 16, END + 2**40], shape=[2**38 + 4]),
+        lambda gain, bias: bias.update(data_offsets=bias["data_offsets"][::-1]),
+        lambda gain, bias: bias.update(shape=[2**40, 2**40]),
+        lambda gain, bias: bias.update(shape=[-4]),
+        lambda gain, bias: bias.update(shape=[2**64, 0]),
+    ],
+    ids=["overlap", "gap", "behind the end", "over the end", "backwards", "2**80", "negative", "2**64"],
+)
+def test_a_header_that_does_not_fit_its_file_is_refused_and_named(single, change):
+    assert_loads(single(tampered(lambda gain, bias: None)), stored_arrays(WHOLE)[1])
+    path = single(tampered(change))
+    with pytest.raises(ValueError, match=r"model\.safetensors is not a whole safetensors file"):
+        GPT.load(path)
+
+
+@pytest.mark.parametrize(
+    ("size", "number", "wrong"),
+    [
+        ("n_positions", 10**12, r"wpe\.weight has shape \(6, 4\), config\.json says \(1000000000000, 4\)"),
+        ("vocab_size", 10**12, r"wte\.weight has shape \(5, 4\), config\.json says \(1000000000000, 4\)"),
+        ("n_embd", 10**12, r"has shape .*, config\.json says"),
+        ("n_layer", 10**4, r"no weights for h\.2\.ln_1\.weight"),
+        ("n_layer", 10**9, r"n_layer = 1,000,000,000 is more than 10,000"),
+    ],
+)
+def test_what_a_config_claims_is_not_allocated(single, size, number, wrong):
+    path = single(WHOLE)
+    options = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(options | {size: number}))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=wrong):
+            GPT.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_file_that_may_not_be_read_is_named(single, name, monkeypatch):
+    path = single(WHOLE)
+
+    def refuse(file, mode):
+        if file.name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", str(file))
+        return file.open(mode)
+
+    monkeypatch.setattr("model.files.open", refuse, raising=False)
+    with pytest.raises(PermissionError) as refused:
+        GPT.load(path)
+    assert refused.value.filename == str(path / name)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "model.safetensors.index.json"])
+def test_a_folder_in_place_of_a_file_is_named(directory, name):
+    path = directory({})
+    (path / name).unlink(missing_ok=True)
+    (path / name).mkdir()
+    with pytest.raises(OSError, match="must be a file, not a folder") as refused:
+        GPT.load(path)
+    assert refused.value.filename == str(path / name)
 
 
 def test_a_broken_part_is_refused_and_named(directory):
