@@ -117,8 +117,8 @@ STOPS = (
         "Yours",
         "text",
         "Back at the limit, exactly as it was: b undoes any step, 1 to 5 take another character. i looks "
-        "into the cache, d compares all ways past the limit, f puts bugs of real caches in; p takes another "
-        "prompt, c works out the cache of other models, ? explains everything.",
+        "into the cache, d compares all ways past the limit, f puts bugs of real caches in; p takes "
+        "another prompt, c works out the cache of other models, ? explains everything.",
         _back_to_the_limit,
     ),
 )

@@ -27,6 +27,10 @@ PICTURES = {
     "small": (SMALL, "kvtui-dark", ["l", "n", *["space"] * 8]),
     "small-times": (SMALL, "kvtui-dark", ["u", "l", *["space"] * 8, "v"]),
     "ansi": (SMALL, "ansi-dark", ["l", "n", *["space"] * 8]),
+    "inspector": (LARGE, "kvtui-dark", [*["space"] * 60, "i", "up", "up", "h"]),
+    "policies": (LARGE, "kvtui-dark", ["l", "d", *["space"] * 60]),
+    "faults": (LARGE, "kvtui-dark", [*["space"] * 60, "f", *["down"] * 7, "enter"]),
+    "tour": (LARGE, "kvtui-dark", ["t", "enter", "enter"]),
     "help": (LARGE, "kvtui-dark", ["question_mark"]),
 }
 

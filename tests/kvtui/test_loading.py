@@ -36,7 +36,7 @@ def test_weights_that_are_no_numbers(refused, copied_model, command, number):
 
 def test_weights_that_overflow_in_computing(refused, copied_model, command):
     """In one line: NumPy's own warnings are not shown as well."""
-    spoil(copied_model, "h.0.mlp.c_fc.weight", 1e38)
+    spoil(copied_model, "h.0.mlp.c_fc.bias", 1e38)
     spoil(copied_model, "h.0.mlp.c_proj.weight", 1e38)
     line = refused(*command, "--dtype", "float32", "--model", copied_model)
     assert "logits are not finite" in line

@@ -324,7 +324,8 @@ def test_stopped_and_continued_it_has_a_full_picture(start, session, how):
         assert terminal.left_behind == []
     terminal.wipe()
     terminal.send(Signals.SIGCONT)
-    terminal.wait_for("q quit")
+    entered = b"\x1b[?1049h"
+    terminal.wait_until(lambda: terminal.output.count(entered) == 2, complaint="not entered again")
     terminal.wait_until(lambda: shows(terminal, session), complaint="no full picture")
     assert terminal.end("q")[0] == 0
     assert terminal.left_behind == []

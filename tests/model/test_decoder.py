@@ -132,6 +132,12 @@ def test_what_is_not_an_id_is_refused(odd_gpt, token, cache_with, unchanged):
         decoder.step(token)
 
 
+@pytest.mark.parametrize("token", [-1, 11])
+def test_a_refusal_says_which_ids_there_are_and_which_there_was(odd_gpt, token, cache_with):
+    with pytest.raises(ValueError, match=f"must lie in 0 to 10, not {token}"):
+        Decoder(odd_gpt, cache_with(odd_gpt)).step(token)
+
+
 @pytest.mark.parametrize("token", [np.int64(4), np.uint8(4), np.array([4, 5])[0]], ids=repr)
 def test_an_id_may_be_any_integer(odd_gpt, token, cache_with):
     expected = Decoder(odd_gpt, cache_with(odd_gpt)).step(4)

@@ -224,15 +224,7 @@ def test_steps_before_the_limit_are_not_its_to_take_back(gpt, text_of, unchanged
     policy = NaiveSlide(gpt)
     logits_of(policy, text_of(gpt.config, 8), 3)
     with unchanged(policy.cache):
-        assert not policy.back()
-
-
-@pytest.mark.parametrize("policy", [Recompute, Refill, Stop])
-def test_a_policy_that_keeps_nothing_that_was_dropped_takes_no_step_back(gpt, policy, text_of, unchanged):
-    running = policy(gpt)
-    logits_of(running, text_of(gpt.config, 20 if policy.goes_on else LIMIT), 3)
-    with unchanged(running.cache):
-        assert not running.back()
+        assert policy.back() is False
 
 
 def test_only_the_newest_steps_can_be_taken_back(odd_gpt, text_of, unchanged, monkeypatch):
@@ -288,6 +280,17 @@ def test_each_policy_knows_the_tokens_and_the_positions_of_its_entries(
     assert_close(running.cache.keys[0, :, : running.cache.offset], expected, 1e-13)
 
 
+@pytest.mark.parametrize("sliding", [NaiveSlide, AttentionSinks])
+def test_the_entries_of_a_text_that_grew_from_nothing_are_known_as_well(gpt, sliding, text_of):
+    text = text_of(gpt.config, LIMIT + 6)
+    grown, started = sliding(gpt), sliding(gpt)
+    for n in range(1, len(text) + 1):
+        grown.step(text[:n])
+        started.start(text[:n]) if n == 1 else started.step(text[:n])
+        assert grown.positions.tolist() == started.positions.tolist()
+        assert grown.window(text[:n]) == started.window(text[:n])
+
+
 def first_key(gpt, token, position):
     """The key of a token in the first layer, where only it and its position count."""
     keys = []
@@ -301,10 +304,6 @@ def test_a_window_is_a_list_of_the_sequence_that_the_text_came_in(gpt, policy, t
     running = policy(gpt)
     running.start(text)
     assert running.window(text) == list(text)
-
-
-def test_only_stopping_does_not_go_on():
-    assert [policy for policy in POLICIES if not policy.goes_on] == [Stop]
 
 
 def test_what_does_not_say_what_it_does_past_the_limit_is_no_policy(odd_gpt):
