@@ -24,9 +24,19 @@ class FaultListPanel(Panel):
         self.chosen = FAULTS[(FAULTS.index(self.chosen) + by) % len(FAULTS)]
         self.redraw()
 
+    def _first(self, height: int) -> int:
+        """The fault in the first line: the chosen one is always to be seen."""
+        at = FAULTS.index(self.chosen)
+        return min(max(0, at - height // 2), max(0, len(FAULTS) - height))
+
+    def at_line(self, y: int) -> int | None:
+        """How many faults below the chosen one the one in a line of the panel is, its frame counted."""
+        number = self._first(self.content_size.height - 2) + y - 1
+        within = 0 < y < self.content_size.height - 1 and number < len(FAULTS)
+        return number - FAULTS.index(self.chosen) if within else None
+
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
-        at, faulty = FAULTS.index(self.chosen), view.snapshot.faulty
-        first = min(max(0, at - height // 2), max(0, len(FAULTS) - height))
+        first, faulty = self._first(height), view.snapshot.faulty
         lines: list[Line] = []
         for fault in FAULTS[first : first + height]:
             on = faulty is not None and faulty.fault == fault

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from textual.events import Click
+
 from kvtui.keys import Key
 from kvtui.panels.faults import FaultListPanel, FaultPanel
 from kvtui.panels.panel import Panel
@@ -21,6 +23,16 @@ class FaultsScreen(LabScreen):
 
     def on_unmount(self) -> None:
         self.ask(lambda session: session.set_fault(None))
+
+    def on_click(self, event: Click) -> None:
+        """A click chooses; one on what is chosen already switches it."""
+        if not isinstance(event.widget, FaultListPanel):
+            return
+        by = event.widget.at_line(event.y)
+        if by:
+            self.action_choose(by)
+        elif by == 0:
+            self.action_switch()
 
     def action_choose(self, by: int) -> None:
         faults = self.query_one(FaultListPanel)

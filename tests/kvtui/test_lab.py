@@ -16,9 +16,10 @@ from kvtui.screens.faults import FaultsScreen
 from kvtui.screens.inspector import InspectorScreen
 from kvtui.screens.policies import PoliciesScreen
 from kvtui.session import Session
-from kvtui.visual import Look
+from kvtui.visual import POLICY_IDEAS, Look
 from model import GPTConfig
 from model.faults import FAULTS
+from model.limit import POLICIES
 from model.tokenizer import CharTokenizer
 
 CONFIG = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=12, vocab_size=11)
@@ -177,6 +178,28 @@ async def test_the_list_of_faults_goes_round(make_app):
         assert FAULTS[-1].name in text_of(app, FaultListPanel)
         await press(app, pilot, "down")
         assert app.screen.query_one(FaultPanel).chosen == FAULTS[0]
+
+
+async def test_a_click_chooses_a_fault_and_another_switches_it(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "f")
+        faults = app.screen.query_one(FaultListPanel)
+        await pilot.click(FaultListPanel, offset=(5, 4))
+        assert faults.chosen == app.screen.query_one(FaultPanel).chosen == FAULTS[3]
+        await pilot.click(FaultListPanel, offset=(5, 4))
+        await pilot.pause()
+        await app.settled()
+        assert app.snapshot.faulty.fault == FAULTS[3]
+        for offset in ((5, 0), (5, len(FAULTS) + 2)):
+            await pilot.click(FaultListPanel, offset=offset)
+            assert faults.chosen == FAULTS[3]
+
+
+def test_every_policy_has_its_colour_and_mark_and_no_two_the_same():
+    assert set(POLICY_IDEAS) == {policy.name for policy in POLICIES}
+    for mark in ("mark", "ascii_mark"):
+        assert len({getattr(idea, mark) for idea in POLICY_IDEAS.values()}) == len(POLICIES)
 
 
 async def test_the_digits_take_other_candidates_and_b_takes_them_back(make_app):
