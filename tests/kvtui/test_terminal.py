@@ -251,6 +251,7 @@ def test_a_signal_ends_it_while_it_is_stopped(start):
     terminal = start()
     terminal.press("ctrl+z")
     terminal.wait_until(lambda: terminal.stopped, complaint="not stopped")
+    terminal.settle()
     assert terminal.left_behind == []
     status, output = terminal.end(Signals.SIGTERM, Signals.SIGCONT)
     assert status in (-15, 143)
@@ -320,6 +321,7 @@ def test_stopped_and_continued_it_has_a_full_picture(start, session, how):
     terminal = start()
     terminal.press(how) if how == "ctrl+z" else terminal.send(how)
     terminal.wait_until(lambda: terminal.stopped, complaint="not stopped")
+    terminal.settle()
     if how != Signals.SIGSTOP:  # of which nobody is told
         assert terminal.left_behind == []
     terminal.wipe()
