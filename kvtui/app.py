@@ -213,7 +213,9 @@ class KvtuiApp(App[None]):
         self.action_faster(-1)
 
     def action_naive(self) -> None:
-        self.pair_shown, self.stepper.word = not self.pair_shown, None
+        naive = (Recompute.name, NaiveSlide.name)
+        self.pair_shown = not self.pair_shown or self.pair != naive
+        self.pair, self.stepper.word = naive, None
         self._show()
 
     def action_other(self, side: int, by: int) -> None:
@@ -357,8 +359,8 @@ class KvtuiApp(App[None]):
 
     def action_export(self) -> None:
         """Write the run and the screen into the working folder."""
-        stem = Path.cwd() / f"kvtui-{time.strftime('%Y%m%d-%H%M%S')}"
         try:
+            stem = Path.cwd() / f"kvtui-{time.strftime('%Y%m%d-%H%M%S')}"
             characters = self.session.tokenizer.characters
             export_run(self.snapshot, characters, self.export_screenshot(title="kvtui"), stem)
             self._say(f"Saved as {stem}.json, .csv and .svg")

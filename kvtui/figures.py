@@ -38,4 +38,5 @@ def times(ratio: float) -> str:
 
 def speed(steps_per_second: float) -> str:
     """8 steps a second; 0 is as fast as it goes."""
-    return f"{steps_per_second:g} steps a second" if steps_per_second else "as fast as it goes"
+    noun = "step" if steps_per_second == 1 else "steps"
+    return f"{steps_per_second:g} {noun} a second" if steps_per_second else "as fast as it goes"

@@ -39,7 +39,7 @@ KEYS = (
     Key("n", "naive", "Naive slide beside the real model, on and off", "naive slide", "naive"),
     Key("u", "baseline", "Baseline: off, 128 rows at a time, all scores at once", "baseline", "base"),
     Key("v", "view", "The next panels, where the window is small", "more panels", "more", important=True),
-    Key("t", "tour", "The guided tour", "tour", "tour"),
+    Key("t", "tour", "The guided tour, from the prompt on", "tour", "tour"),
     Key("i", "inspect", "Inspector: attention, keys, values, exactness by layer", "inspect", "insp."),
     Key("d", "policies", "Past the limit: all policies, and why sliding fails", "limit lab", "lab"),
     Key("f", "faults", "Faults on purpose: what a bug in a cache looks like", "faults", "faults"),

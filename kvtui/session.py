@@ -192,6 +192,13 @@ class Session:
         self._went_back = True
         return True
 
+    def back_to(self, length: int) -> None:
+        """Undo all steps behind so many characters, at once, and as exactly as `back` does."""
+        if self._prompt_length <= length < self.length:
+            self._return_to(length)
+            self._measure_baseline()
+            self._went_back = True
+
     @property
     def prompt(self) -> list[int]:
         return self._text[: self._prompt_length]

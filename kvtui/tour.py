@@ -43,8 +43,7 @@ def _past_the_limit(n: int) -> Callable[[Session], None]:
 
 
 def _back_to_the_limit(session: Session) -> None:
-    while session.length > session.window_full_at:
-        session.back()
+    session.back_to(session.window_full_at)
 
 
 STOPS = (

@@ -28,6 +28,7 @@ POLICY_IDEAS = {
     "refill": REFILL,
     "stop": STOP,
 }
+POLICY_SHORT = dict(zip(POLICY_IDEAS, ("real", "naive", "sinks", "refill", "stop"), strict=True))
 POLICY_LABELS = {name: name for name in POLICY_IDEAS} | {"recompute": "real model"}
 
 DIM = "dim"

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from kvtui.errors import CommandError, explain
-from kvtui.figures import binary_size
+from kvtui.figures import binary_size, count
 from kvtui.options import whole
 from kvtui.output import write, write_json
 from model.footprint import DTYPE_BITS, ModelShape, read_shape, sequences_that_outweigh
@@ -91,6 +91,6 @@ def _for_people(shape: ModelShape, data: dict[str, int]) -> str:
         lines += [
             f"weights       {data['weights_bytes']:>17,} bytes  {size(data['weights_bytes']):>9}  "
             f"({data['weights_dtype']})",
-            f"{data['sequences_that_outweigh_weights']:,} such sequences outweigh the weights",
+            f"{count(data['sequences_that_outweigh_weights'], 'such sequence')} outweigh the weights",
         ]
     return "\n".join(lines) + "\n"

@@ -24,7 +24,8 @@ class AnatomyPanel(Panel):
         looked_at = len(snapshot.anatomy)
         if looked_at == snapshot.slides:
             return title
-        return f"{title} {view.look.dot} looked at in {looked_at:,} of {count(snapshot.slides, 'step')}"
+        steps = f"{looked_at:,} of {count(snapshot.slides, 'step')}, those taken with this open"
+        return f"{title} {view.look.dot} {steps}"
 
     def subtitle(self, view: View) -> str:
         return "KL in nats; the strip: every step, on one scale"

@@ -29,7 +29,7 @@ class CachePanel(StripPanel):
     def title(self, view: View) -> str:
         snapshot, dot = view.snapshot, view.look.dot
         per_token = snapshot.model.bytes_per_token
-        stored, capacity = snapshot.cache.stored, snapshot.model.block_size
+        stored, capacity = _shown(view).stored, snapshot.model.block_size
         whose = f" {dot} {view.shown_beside[-1].name}" if view.shown_beside else ""
         title = f"KV cache{whose} {dot} {stored:,} of {capacity:,} positions {dot} "
         title += f"{binary_size(stored * per_token)} of {binary_size(capacity * per_token)}"
@@ -41,7 +41,7 @@ class CachePanel(StripPanel):
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         capacity = snapshot.model.block_size
-        content = view.shown_beside[-1].cache if view.shown_beside else snapshot.cache
+        content = _shown(view)
         layout = StripLayout.fit(capacity, width - LABEL, look)
         with_scale = StripLayout.fit(capacity, width - LABEL - SCALE, look)
         if with_scale.per_bin == layout.per_bin:  # every position still has a place of its own
@@ -114,10 +114,15 @@ def _baked(layout: StripLayout, positions: np.ndarray, style: str) -> Content:
     return row(layout, "baked in", [(tick, str(positions[tick]), f"bold {style}") for tick in at])
 
 
+def _shown(view: View) -> CacheContent:
+    """The cache of the policy on the right, where two are shown and have parted."""
+    return view.shown_beside[-1].cache if view.shown_beside else view.snapshot.cache
+
+
 def _facts(view: View) -> list[Content]:
     """What the cache takes: absolute figures first."""
     model = view.snapshot.model
-    used = view.snapshot.cache.stored * model.bytes_per_token
+    used = _shown(view).stored * model.bytes_per_token
     facts = [
         (f"{model.bytes_per_token:,} bytes", " per token"),
         (f"{used:,} bytes", " now"),

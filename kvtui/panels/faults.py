@@ -52,15 +52,20 @@ class FaultPanel(Panel):
     """What the fault is; and where it is on, what comes of it."""
 
     chosen: Fault = FAULTS[0]
+    switched_on: Fault | None = None  # as asked for; the engine may still be computing
 
     def title(self, view: View) -> str:
         return self.chosen.name
 
     def subtitle(self, view: View) -> str:
-        return "the engine has it only while the second run computes"
+        return "in a second run from the same prompt"
 
     def choose(self, fault: Fault) -> None:
         self.chosen = fault
+        self.redraw()
+
+    def switch(self, fault: Fault | None) -> None:
+        self.switched_on = fault
         self.redraw()
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
@@ -71,8 +76,13 @@ class FaultPanel(Panel):
         about += [Content.styled(line.plain, DIM) for line in source]
         faulty = snapshot.faulty
         if faulty is None or faulty.fault != self.chosen:
-            return [*about, Content(), Content.styled("It is off: press enter.", BRIGHT)]
-        meters = [_meter(meter, look) for meter in faulty.meters]
+            computing = self.switched_on == self.chosen
+            note = "The second run is being computed ..." if computing else "It is off: press enter."
+            return [*about, Content(), Content.styled(note, BRIGHT)]
+        meters: list[Line] = [_meter(meter, look) for meter in faulty.meters]
+        if snapshot.past_limit:
+            note = "Past the limit all is computed anew at every step: what was wrong in the cache is gone."
+            meters += [Content.styled(line.plain, DIM) for line in paragraph(note, width, 2, look.ellipsis)]
         room = height - len(about) - len(meters) - 2
         return [*about, Content(), *meters, Content(), *_texts(snapshot, faulty, look, width, room)]
 

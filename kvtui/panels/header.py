@@ -6,7 +6,7 @@ from textual.content import Content
 
 from kvtui.figures import count, speed
 from kvtui.panels.panel import Line, View, ViewWidget, spread
-from kvtui.visual import CACHED, DIM, POLICY_IDEAS, POLICY_LABELS, REAL, UNCACHED
+from kvtui.visual import CACHED, DIM, POLICY_IDEAS, POLICY_SHORT, REAL, UNCACHED
 
 
 class HeaderLine(ViewWidget):
@@ -37,6 +37,6 @@ def _state(view: View) -> Content:
     if view.running:
         return Content.styled(f"running, {speed(view.steps_per_second)}", "bold")
     ideas = [(CACHED, "cached"), (UNCACHED, "uncached")]
-    ideas += [(POLICY_IDEAS[name], POLICY_LABELS[name].split()[0]) for name in view.pair or ()]
+    ideas += [(POLICY_IDEAS[name], POLICY_SHORT[name]) for name in view.pair or ()]
     marks = [Content.styled(f"{view.look.mark(idea)} {name}", idea.style) for idea, name in ideas]
     return Content("  ").join(marks)

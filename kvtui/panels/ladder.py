@@ -40,7 +40,7 @@ class LadderPanel(Panel):
         return f"Past the limit {dot} they part {when}"
 
     def subtitle(self, view: View) -> str:
-        return "agreement and KL (nats) with the real model; the strip: ms of each step"
+        return "beside the real model, KL in nats; mean ms, and each step on its own scale"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look

@@ -10,6 +10,7 @@ from kvtui.figures import percent
 from kvtui.panels.panel import Line, Panel, View, fitting, joined, spread
 from kvtui.snapshot import Candidate, PolicyState
 from kvtui.visual import BRIGHT, DIM, POLICY_IDEAS, POLICY_LABELS, REAL, Idea, Look
+from model.limit import Recompute
 
 
 class NextCharacterPanel(Panel):
@@ -74,22 +75,32 @@ def _summary(view: View, width: int) -> list[Content]:
         ways = (f"the same until the window is full at {at}", f"the same until {at}")
         return [fitting(width, *(Content.styled(way, DIM) for way in ways))]
     states = view.shown_beside
-    lines = [_agreement(state, look, width) for state in states]
-    if len(states) == 1:
+    lines = [_agreement(state, look, width, Recompute.name in (view.pair or ())) for state in states]
+    if Recompute.name not in (view.pair or ()):
+        choice = next(candidate for candidate in snapshot.candidates if candidate.chosen)
+        text = f"the real model, which writes: {look.glyph(choice.character)} {percent(choice.probability)}"
+        lines.append(Content.styled(f"{look.mark(REAL)} {text}", REAL.style))
+    elif len(states) == 1:
         lines += [_history(states[0], look, width), _first_difference(view, states[0], width)]
     return lines
 
 
-def _agreement(state: PolicyState, look: Look, width: int) -> Content:
-    """M of N, the divergence, and the verdict on this step; in a narrow panel without the shares."""
+def _agreement(state: PolicyState, look: Look, width: int, real_shown: bool) -> Content:
+    """M of N, the divergence, and the verdict on this step; in a narrow panel without the shares.
+
+    All of it beside the real model, which is named where it does not stand there.
+    """
     comparisons, idea = state.comparisons, POLICY_IDEAS[state.name]
     now, n = comparisons[-1], len(comparisons)
     mark, word, style = (
         (look.agree, "same choice", REAL.style) if now.agree else (look.differ, "they differ", idea.style)
     )
     agreed, kl = (f"{comparisons.agreed:,} of {n:,}", BRIGHT), (f"{now.kl:.2f}", BRIGHT)
+    if not real_shown:
+        word = "the real model's choice" if now.agree else "another choice"
+    label = "agree " if real_shown else f"{look.mark(idea)} agrees "
     full = Content.assemble(
-        ("agree ", DIM),
+        (label, DIM),
         agreed,
         (f" ({percent(comparisons.agreed / n)}) {look.dot} KL ", DIM),
         kl,
@@ -98,7 +109,7 @@ def _agreement(state: PolicyState, look: Look, width: int) -> Content:
     verdict = Content.styled(f"{mark} {word}", f"bold {style}")
     if full.cell_length + verdict.cell_length < width:
         return spread(full, verdict, width)
-    short = Content.assemble(("agree ", DIM), agreed, (f" {look.dot} KL ", DIM), kl)
+    short = Content.assemble((label, DIM), agreed, (f" {look.dot} KL ", DIM), kl)
     return spread(short, Content.styled(mark, f"bold {style}"), width)
 
 

@@ -28,5 +28,6 @@ class TourBox(ViewWidget):
         stop = STOPS[view.stop]
         title = Content.styled(f"{view.stop + 1} of {len(STOPS)}  {stop.title}", "bold $primary")
         text = paragraph(stop.text, width, height - 1, view.look.ellipsis)
-        keys = (Content.styled(keys, DIM) for keys in KEYS)
+        last = view.stop + 1 == len(STOPS)
+        keys = (Content.styled(keys.replace("next", "end") if last else keys, DIM) for keys in KEYS)
         return [spread(title, fitting(width - title.cell_length - 2, *keys), width), *text]

@@ -43,4 +43,6 @@ class FaultsScreen(LabScreen):
         fault = self.query_one(FaultListPanel).chosen
         on = self.view and self.view.snapshot.faulty
         already = on and on.fault == fault
-        self.ask(lambda session: session.set_fault(None if already else fault))
+        wanted = None if already else fault
+        self.query_one(FaultPanel).switch(wanted)
+        self.ask(lambda session: session.set_fault(wanted))

@@ -31,6 +31,11 @@ LAYOUTS = {
 class MainScreen(ViewScreen):
     """All panels. Where they do not fit, they are on pages."""
 
+    BINDINGS = [
+        ("tab", "focus_panel(1)", "The next panel"),
+        ("shift+tab", "focus_panel(-1)", "The panel before"),
+    ]
+
     def __init__(self, zoomed: str = "") -> None:
         """`zoomed` is the panel that has the window for itself, if one has."""
         super().__init__()
@@ -107,6 +112,18 @@ class MainScreen(ViewScreen):
         self.set_class(zoomed is not None, "-zoom")
         for panel in self.query(Panel):
             panel.set_class(panel is zoomed, "-zoomed")
+
+    def action_focus_panel(self, by: int) -> None:
+        """The next panel, or the one before; the zoomed one gives its place to it."""
+        panels = list(self.query(Panel))
+        if self.zoomed:
+            at = [panel.id for panel in panels].index(self.zoomed)
+            self.zoom(panels[(at + by) % len(panels)])
+            panels[(at + by) % len(panels)].focus()
+        elif by > 0:
+            self.focus_next()
+        else:
+            self.focus_previous()
 
     def on_descendant_focus(self, event: DescendantFocus) -> None:
         if self.zoomed and isinstance(event.widget, Panel):

@@ -471,6 +471,7 @@ async def test_z_gives_a_panel_the_window_and_takes_it_back(make_app):
         assert shown == ["text"]
         await press(app, pilot, "tab")
         zoomed = app.main.zoomed
+        assert zoomed == "next"
         assert [panel.id for panel in app.main.query(Panel) if panel.display] == [zoomed]
         await press(app, pilot, "escape")
         assert app.main.zoomed == ""

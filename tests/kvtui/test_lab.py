@@ -125,7 +125,7 @@ async def test_the_error_is_taken_apart_step_by_step_while_it_is_looked_at(make_
         assert len(app.snapshot.anatomy) == 0
         await press(app, pilot, "d")
         assert app.snapshot.anatomy.rows["length"].tolist() == [14]
-        assert "looked at in 1 of 2 steps" in text_of(app, "#anatomy")
+        assert "1 of 2 steps, those taken with this open" in text_of(app, "#anatomy")
         await press(app, pilot, "space", "space", "b")
         assert app.snapshot.anatomy.rows["length"].tolist() == [14, 15]
         assert "wrong positions" in text_of(app, "#anatomy")

@@ -104,6 +104,15 @@ def test_after_any_sequence_everything_equals_a_fresh_run(prompt, sampler, undo,
     assert shown(session) == shown(run(0, prompt, session.baseline_mode, **options))
 
 
+@pytest.mark.parametrize(("n", "length"), [(30, 12), (30, 13), (30, 5), (5, 3), (5, 8), (5, 99), (5, 1)])
+def test_back_to_a_length_is_as_many_steps_back(run, n, length):
+    at_once, one_by_one = run(n), run(n)
+    at_once.back_to(length)
+    while 3 <= length < one_by_one.length:
+        one_by_one.back()
+    assert shown(at_once) == shown(one_by_one)
+
+
 def test_going_back_across_the_limit_restores_the_cache_bit_by_bit(run):
     session = run(30)
     for _ in range(25):
