@@ -2,12 +2,14 @@
 
 import numpy as np
 
+ROOM = 2**16  # rows; memory that is not written yet is not taken from the machine either
+
 
 class Records:
     """Rows of one NumPy record type. What `rows` gave stays as it was, whatever comes after."""
 
     def __init__(self, dtype: np.dtype) -> None:
-        self._room = np.empty(64, dtype)
+        self._room = np.empty(ROOM, dtype)
         self._n = 0
 
     def __len__(self) -> int:
@@ -22,12 +24,17 @@ class Records:
 
     def append(self, *fields: object) -> None:
         if self._n == len(self._room):
-            self._room = np.concatenate((self._room, np.empty_like(self._room[: self._n // 4])))
+            self._move_to(2 * self._n)
         self._room[self._n] = fields
         self._n += 1
 
     def keep(self, n: int) -> None:
         """Forget all rows but the first n."""
         if n < self._n:
-            self._room = self._room.copy()  # `rows` of before keeps the others
             self._n = n
+            self._move_to(len(self._room))  # `rows` of before keeps the others
+
+    def _move_to(self, size: int) -> None:
+        room = np.empty(size, self._room.dtype)
+        room[: self._n] = self._room[: self._n]
+        self._room = room

@@ -9,7 +9,8 @@ from kvtui.records import Records
 PAIR = np.dtype([("a", "i4"), ("b", "f8")])
 
 
-def test_rows_are_what_was_appended_and_not_taken_back():
+def test_rows_are_what_was_appended_and_not_taken_back(monkeypatch):
+    monkeypatch.setattr("kvtui.records.ROOM", 4)
     choose, records, expected = random.Random(1), Records(PAIR), []
     views = []
     for i in range(2000):
