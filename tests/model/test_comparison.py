@@ -47,7 +47,7 @@ def test_predictions_without_overlap_diverge_finitely():
 def test_a_comparison_tells_which_is_which(logits):
     real, naive = logits
     found = compare(40, real, naive)
-    assert (found.position, found.real, found.naive) == (40, np.argmax(real), np.argmax(naive))
+    assert (found.position, found.real, found.other) == (40, np.argmax(real), np.argmax(naive))
     assert found.kl == pytest.approx(plain_kl(real, naive), rel=1e-12)
 
 
