@@ -27,13 +27,10 @@ from kvtui.export import export_run
 from kvtui.figures import count, speed
 from kvtui.keys import KEYS
 from kvtui.panels.panel import Panel, View
-from kvtui.screens.faults import FaultsScreen
 from kvtui.screens.help import HelpScreen
-from kvtui.screens.inspector import InspectorScreen
 from kvtui.screens.lab import LabScreen
 from kvtui.screens.main import MainScreen
 from kvtui.screens.memory import MemoryScreen
-from kvtui.screens.policies import PoliciesScreen
 from kvtui.screens.prompt import PromptScreen
 from kvtui.screens.rows import Values, turned
 from kvtui.screens.sampling import Sampling, SamplingScreen
@@ -235,12 +232,22 @@ class KvtuiApp(App[None]):
         self.stepper.submit(partial(take, rank=rank))
 
     def action_inspect(self) -> None:
+        from kvtui.screens.inspector import (
+            InspectorScreen,  # when it is needed: the first picture need not wait
+        )
+
         self._visit(InspectorScreen(self.stepper.submit))
 
     def action_policies(self) -> None:
+        from kvtui.screens.policies import (
+            PoliciesScreen,  # when it is needed: the first picture need not wait
+        )
+
         self._visit(PoliciesScreen(self.stepper.submit))
 
     def action_faults(self) -> None:
+        from kvtui.screens.faults import FaultsScreen  # when it is needed: the first picture need not wait
+
         self._visit(FaultsScreen(self.stepper.submit))
 
     def _visit(self, screen: LabScreen) -> None:

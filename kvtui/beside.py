@@ -7,8 +7,7 @@ import numpy as np
 
 from kvtui.records import Records
 from kvtui.snapshot import COMPARISON, Comparisons
-from model.comparison import compare
-from model.experiments.policies import bits_per_character
+from model.comparison import bits_per_character, compare
 from model.limit import LimitPolicy
 from model.sampling import Sampler
 

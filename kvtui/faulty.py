@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from model.experiments.exactness import TOLERANCES
+from model.comparison import TOLERANCES
 from model.faults import Fault
 from model.gpt import GPT
 from model.inspection import cache_differences

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from model.experiments.exactness import TOLERANCES
+from model.comparison import TOLERANCES
 from model.inspection import attention_weights, cache_differences
 from model.limit import LimitPolicy, Recompute
 

@@ -29,9 +29,9 @@ from kvtui.snapshot import (
     Steps,
 )
 from model.cache import KVCache
+from model.comparison import bits_per_character
 from model.decoder import Decoder
 from model.experiments.anatomy import take_apart
-from model.experiments.policies import bits_per_character
 from model.faults import Fault
 from model.gpt import GPT
 from model.limit import POLICIES, LimitPolicy, NaiveSlide, Recompute

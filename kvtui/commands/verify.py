@@ -7,7 +7,8 @@ from dataclasses import asdict
 from kvtui.loading import load_model, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.output import finite, write, write_json
-from model.experiments.exactness import TOLERANCES, Check, exactness
+from model.comparison import TOLERANCES
+from model.experiments.exactness import Check, exactness
 from model.faults import FAULTS
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from model.autograd import Tensor
 from model.autograd_gpt import autograd_logits
 from model.cache import CacheOverflow, KVCache
+from model.comparison import TOLERANCES
 from model.decoder import Decoder
 from model.generate import Generated, Uncached, generate
 from model.gpt import GPT
@@ -16,10 +17,6 @@ from model.limit import Recompute
 from model.prefill import prefill
 from model.sampling import Sampler, greedy, make_sampler
 from model.uncached import forward_uncached
-
-# Largest difference that counts as rounding, as a share of the largest logit: 90 units of the last
-# place. One pass is a few hundred roundings deep, and about 10 units are seen.
-TOLERANCES = {"float64": 2e-14, "float32": 1e-5}
 
 PAST_LIMIT = 50  # tokens that the generation checks go beyond the limit
 

@@ -1,17 +1,15 @@
 """The ladder of limit policies: each on the same texts, held against the real model."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 import numpy as np
 
-from model.comparison import compare
+from model.comparison import bits_per_character, compare
 from model.generate import Timed, generate
 from model.gpt import GPT
 from model.limit import POLICIES, LimitPolicy, Recompute
-from model.ops import log_softmax
 from model.sampling import make_sampler
 
 STARTS = 5  # starting points
@@ -111,12 +109,6 @@ def _run(text: Sequence[int], real: np.ndarray, logits: np.ndarray, seconds: lis
         bits_per_character=bits_per_character(logits, text[first:]),
         step_seconds=seconds,
     )
-
-
-def bits_per_character(logits: np.ndarray, tokens: Sequence[int]) -> float:
-    """Mean of -log2 p(token) of T tokens, each predicted by a row of logits (T, V): cross-entropy."""
-    log_p = log_softmax(logits)[np.arange(len(logits)), np.asarray(tokens)]  # nats
-    return float(-log_p.mean() / math.log(2))
 
 
 def _row(policy: LimitPolicy, runs: Sequence[_Run]) -> PolicyRow:

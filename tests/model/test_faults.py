@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from model import forward_uncached
+from model.comparison import TOLERANCES
 from model.experiments import exactness as experiment
-from model.experiments.exactness import TOLERANCES, exactness
+from model.experiments.exactness import exactness
 from model.faults import FAULTS, Fault
 from model.limit import Recompute
 

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from model import GPT, CacheOverflow, Decoder, KVCache
+from model.comparison import TOLERANCES
 from model.experiments import exactness as module
-from model.experiments.exactness import TOLERANCES, exactness
+from model.experiments.exactness import exactness
 
 GENERATED = ["greedy text, past the limit too", "sampled text, past the limit too"]
 # Caches that had something else to do, from the end of a prompt of half the text on.
