@@ -27,11 +27,8 @@ from kvtui.export import export_run
 from kvtui.figures import count, speed
 from kvtui.keys import KEYS
 from kvtui.panels.panel import Panel, View
-from kvtui.screens.help import HelpScreen
 from kvtui.screens.lab import LabScreen
 from kvtui.screens.main import MainScreen
-from kvtui.screens.memory import MemoryScreen
-from kvtui.screens.prompt import PromptScreen
 from kvtui.screens.rows import Values, turned
 from kvtui.screens.sampling import Sampling, SamplingScreen
 from kvtui.screens.view_screen import ViewScreen
@@ -50,7 +47,7 @@ Result = TypeVar("Result")
 
 
 class KvtuiApp(App[None]):
-    """A session on screen."""
+    """A session on screen. Other screens are imported when asked for: the first picture need not wait."""
 
     TITLE = "kvtui"
     CSS_PATH = Path(__file__).with_name("app.tcss")
@@ -233,20 +230,20 @@ class KvtuiApp(App[None]):
 
     def action_inspect(self) -> None:
         from kvtui.screens.inspector import (
-            InspectorScreen,  # when it is needed: the first picture need not wait
+            InspectorScreen,
         )
 
         self._visit(InspectorScreen(self.stepper.submit))
 
     def action_policies(self) -> None:
         from kvtui.screens.policies import (
-            PoliciesScreen,  # when it is needed: the first picture need not wait
+            PoliciesScreen,
         )
 
         self._visit(PoliciesScreen(self.stepper.submit))
 
     def action_faults(self) -> None:
-        from kvtui.screens.faults import FaultsScreen  # when it is needed: the first picture need not wait
+        from kvtui.screens.faults import FaultsScreen
 
         self._visit(FaultsScreen(self.stepper.submit))
 
@@ -298,6 +295,8 @@ class KvtuiApp(App[None]):
             self.main.turn_page()
 
     def action_prompt(self) -> None:
+        from kvtui.screens.prompt import PromptScreen
+
         self.stepper.stop()
 
         def begin(prompt: str | None) -> None:
@@ -389,9 +388,13 @@ class KvtuiApp(App[None]):
                 self.notify(f"The settings: {explain(error)}", severity="error", markup=False)
 
     def action_memory(self) -> None:
+        from kvtui.screens.memory import MemoryScreen
+
         self._open(MemoryScreen(self.snapshot, self._themed_look()))
 
     def action_help(self) -> None:
+        from kvtui.screens.help import HelpScreen
+
         focused = self.focused
         title = focused.title(focused.view) if isinstance(focused, Panel) and focused.view else None
         if isinstance(self.screen, LabScreen):

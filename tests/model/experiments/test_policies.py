@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from model.comparison import bits_per_character
 from model.experiments.policies import (
     Spread,
-    bits_per_character,
     given_texts,
     policy_rows,
     text_length,
