@@ -25,7 +25,7 @@ class EntriesPanel(StripPanel):
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         positions, look = _positions(view), view.look
         glyphs = [look.glyph(character) for character in view.snapshot.text[-len(positions) :]]
-        cells = max(map(cell_len, glyphs))
+        cells = max(1, *map(cell_len, glyphs))
         per_line = max(1, (width - LABEL) // cells)
         parts = [slice(start, start + per_line) for start in range(0, len(glyphs), per_line)]
         blocks = [self._block(glyphs[part], positions[part], part.start, cells, view) for part in parts]

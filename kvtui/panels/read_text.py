@@ -25,7 +25,7 @@ class ReadTextPanel(StripPanel):
         inspection, look = view.inspection, view.look
         attention = inspection.attention[inspection.cursor.head]
         glyphs = [look.glyph(character) for character in inspection.characters]
-        cells = max(map(cell_len, glyphs))
+        cells = max(1, *map(cell_len, glyphs))
         per_line = max(1, width // cells)
         lines: list[Line] = []
         for start in range(0, len(glyphs), per_line):
