@@ -214,12 +214,10 @@ class KvtuiApp(App[None]):
 
     def action_other(self, side: int, by: int) -> None:
         """Put the next limit policy on one side."""
-        names = [policy.name for policy in POLICIES]
         pair = list(self.pair)
         if self.pair_shown:
+            names = [policy.name for policy in POLICIES if policy.name != pair[1 - side]]
             pair[side] = names[(names.index(pair[side]) + by) % len(names)]
-            if pair[0] == pair[1]:
-                pair[side] = names[(names.index(pair[side]) + by) % len(names)]
         self.pair, self.pair_shown = (pair[0], pair[1]), True
         self._say(f"Side by side: {POLICY_LABELS[pair[0]]} and {POLICY_LABELS[pair[1]]}, on the same text.")
 
@@ -229,16 +227,12 @@ class KvtuiApp(App[None]):
         self.stepper.submit(partial(take, rank=rank))
 
     def action_inspect(self) -> None:
-        from kvtui.screens.inspector import (
-            InspectorScreen,
-        )
+        from kvtui.screens.inspector import InspectorScreen
 
         self._visit(InspectorScreen(self.stepper.submit))
 
     def action_policies(self) -> None:
-        from kvtui.screens.policies import (
-            PoliciesScreen,
-        )
+        from kvtui.screens.policies import PoliciesScreen
 
         self._visit(PoliciesScreen(self.stepper.submit))
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from model.comparison import TOLERANCES
-from model.faults import Fault
 from model.gpt import GPT
-from model.inspection import cache_differences
+from model.inspection import Differences, are_rounding, cache_differences
 from model.limit import Recompute
 from model.sampling import Sampler
 from model.uncached import forward_uncached
+
+if TYPE_CHECKING:  # the first picture need not wait for it
+    from model.faults import Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class FaultyState:
-    fault: Fault
+    fault: "Fault"
     generated: str  # what the faulty model wrote after the prompt
     differs_at: int | None  # characters that it has in common with the sound model's, prompt included
     meters: tuple[Meter, ...]
@@ -34,7 +37,7 @@ class FaultyState:
 class FaultyRun:
     """A second run from the same prompt. The fault is in the engine only while this run computes."""
 
-    def __init__(self, gpt: GPT, fault: Fault, prompt: Sequence[int], sampler: Sampler) -> None:
+    def __init__(self, gpt: GPT, fault: "Fault", prompt: Sequence[int], sampler: Sampler) -> None:
         self.fault, self.sampler, self._gpt = fault, sampler, gpt
         self.text = list(prompt)
         self._prompt_length = len(self.text)
@@ -63,14 +66,20 @@ class FaultyRun:
         with self.fault.active():
             if length > self._full_at:
                 self._logits = self._policy.catch_up(self.text, self._full_at)
-                return
-            self._logits = self._policy.start(self.text[: self._prompt_length])
-            for end in range(self._prompt_length + 1, length + 1):
-                self._logits = self._policy.step(self.text[:end])
+            else:
+                self._logits = self._policy.replay(self.text, self._prompt_length)
 
     def meters(self, sound: Sequence[int]) -> tuple[Meter, ...]:
         """What can be noticed, beside the text (T,) of the sound model."""
-        return self._logits_meter(), self._cache_meter(), self._count_meter(), self._text_meter(sound)
+        window, comparable = self._window, self._policy.cache.offset == len(self._window)
+        right = cache_differences(self._gpt, window, self._policy.cache) if comparable else None
+        full = right.logits if right else forward_uncached(self._gpt, window)[-1]
+        return (
+            self._logits_meter(full),
+            self._cache_meter(right),
+            self._count_meter(),
+            self._text_meter(sound),
+        )
 
     def differs_at(self, sound: Sequence[int]) -> int | None:
         """How many characters both texts have in common before they part."""
@@ -85,26 +94,23 @@ class FaultyRun:
     def _window(self) -> list[int]:
         return self.text[-self._gpt.config.block_size :]
 
-    def _logits_meter(self) -> Meter:
-        full = forward_uncached(self._gpt, self._window)[-1]
+    def _logits_meter(self, full: np.ndarray) -> Meter:
         share = float(np.abs(self._logits - full).max() / np.abs(full).max())
         reading = f"{share:.0e} of the largest off a full pass"
         return Meter("logits", reading, not share <= TOLERANCES[str(self._gpt.dtype)])
 
-    def _cache_meter(self) -> Meter:
+    def _cache_meter(self, right: Differences | None) -> Meter:
         """Each stored key and value against those of a full pass over the same characters."""
-        cache, window = self._policy.cache, self._window
-        if cache.offset != len(window):
+        if right is None:
             return Meter("keys and values", "not for these characters", True)
-        right = cache_differences(self._gpt, window, cache)
+        cache = self._policy.cache
         wrong = []
         for letter, differences, stored in (
             ("K", right.keys, cache.keys),
             ("V", right.values, cache.values),
         ):
-            largest = np.abs(stored[:, :, : cache.offset]).max(axis=(1, 2, 3))
-            off = ~(differences <= TOLERANCES[str(self._gpt.dtype)] * largest)
-            wrong += [(int(layer), letter, float(differences[layer])) for layer in np.flatnonzero(off)]
+            off = np.flatnonzero(~are_rounding(differences, stored[:, :, : cache.offset]))
+            wrong += [(int(layer), letter, float(differences[layer])) for layer in off]
         if not wrong:
             return Meter("keys and values", "as in a full pass", False)
         layer, letter, difference = min(wrong)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from model.comparison import TOLERANCES
-from model.inspection import attention_weights, cache_differences
+from model.inspection import are_rounding, attention_weights, cache_differences
 from model.limit import LimitPolicy, Recompute
 
 
@@ -48,7 +48,6 @@ def inspect(
 ) -> Inspection:
     """Look into the cache of a policy that is at a text, with the logits (V,) that it gave for it."""
     cache, window = policy.cache, policy.window(text)
-    tolerance = TOLERANCES[str(policy.gpt.dtype)]
     newest = cache.offset - 1
     entry = newest if cursor.entry is None else min(cursor.entry, newest)
     positions = policy.positions
@@ -57,9 +56,8 @@ def inspect(
     at = (cursor.layer, cursor.head, entry)
     logit_difference = float(np.abs(right.logits - logits).max())
     largest = float(np.abs(right.logits).max())
-    exact = (right.keys <= tolerance * _largest(cache.keys[:, :, : cache.offset])) & (
-        right.values <= tolerance * _largest(cache.values[:, :, : cache.offset])
-    )
+    exact = are_rounding(right.keys, cache.keys[:, :, : cache.offset])
+    exact &= are_rounding(right.values, cache.values[:, :, : cache.offset])
     return Inspection(
         replace(cursor, policy=policy.name),
         entry,
@@ -73,10 +71,5 @@ def inspect(
         logit_difference,
         largest,
         tuple(exact.tolist()),
-        logit_difference <= tolerance * largest,
+        logit_difference <= TOLERANCES[str(policy.gpt.dtype)] * largest,
     )
-
-
-def _largest(stored: np.ndarray) -> np.ndarray:
-    """The largest number of each layer (n_layer,)."""
-    return np.abs(stored).max(axis=(1, 2, 3))

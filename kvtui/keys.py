@@ -12,7 +12,7 @@ from kvtui.visual import DIM
 
 @dataclass(frozen=True)
 class Key:
-    """A key of the main screen, and what it does: for the key bar, the palette and the help."""
+    """A key, and what it does: for the bindings, the key bar, the palette and the help."""
 
     names: str  # as Textual calls them, the usual one first
     action: str

@@ -1,4 +1,4 @@
-"""Prompts: the one that is taken where none is given, and prompts as token ids."""
+"""Prompts: the one that is taken where none is given, and prompts as token ids. A bad one is told."""
 
 from kvtui.errors import CommandError
 from model.tokenizer import CharTokenizer, UnknownCharacter
@@ -9,6 +9,11 @@ DEFAULT_PROMPT = "ROMEO:\n"
 def default_prompt(tokenizer: CharTokenizer) -> str:
     """The default, or for a model that does not know its characters, the first that it does know."""
     return tokenizer.characters[0] if tokenizer.unknown(DEFAULT_PROMPT) else DEFAULT_PROMPT
+
+
+def given_prompt(tokenizer: CharTokenizer, prompt: str | None) -> str:
+    """A prompt that the model knows all characters of; None is the default one."""
+    return tokenizer.decode(encode_prompt(tokenizer, prompt))
 
 
 def encode_prompt(tokenizer: CharTokenizer, prompt: str | None) -> list[int]:

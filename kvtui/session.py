@@ -7,6 +7,7 @@ back is exact: the cache is trimmed, or filled again the way that it was filled 
 import math
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,8 +32,7 @@ from kvtui.snapshot import (
 from model.cache import KVCache
 from model.comparison import bits_per_character
 from model.decoder import Decoder
-from model.experiments.anatomy import take_apart
-from model.faults import Fault
+from model.experiments.anatomy import PAIRS, take_apart
 from model.gpt import GPT
 from model.limit import POLICIES, LimitPolicy, NaiveSlide, Recompute
 from model.ops import softmax
@@ -40,6 +40,9 @@ from model.prefill import prefill
 from model.sampling import Sampler, greedy
 from model.tokenizer import CharTokenizer
 from model.uncached import forward_uncached
+
+if TYPE_CHECKING:  # the first picture need not wait for it
+    from model.faults import Fault
 
 CANDIDATES = 20  # most likely characters in a snapshot
 WARM_UP_TOKENS, WARM_UP_STEPS = 128, 3
@@ -164,7 +167,7 @@ class Session:
         self._logits = logits
 
     def _return_to(self, length: int) -> None:
-        """After a step that broke off: drop what it left, and fill the caches again from the text."""
+        """Drop what comes behind so many characters, and fill the caches again from the text."""
         del self._text[length:]
         self._records.keep(length - self._prompt_length)
         self._forget_anatomy()
@@ -219,7 +222,7 @@ class Session:
         """Look into a cache with every snapshot, or with None no longer."""
         self._cursor = cursor
 
-    def set_fault(self, fault: Fault | None) -> None:
+    def set_fault(self, fault: "Fault | None") -> None:
         """Have a second run beside this one, as long as it, that has a fault; or with None, no longer."""
         self._fault = fault
         self._begin_faulty()
@@ -284,11 +287,8 @@ class Session:
         re-computation overwrote is filled again: the prompt at once, then character by character.
         """
         if self.length > self.window_full_at:
-            return self._real.start(self._text)
-        logits = self._real.start(self._text[: self._prompt_length])
-        for end in range(self._prompt_length + 1, self.length + 1):
-            logits = self._real.step(self._text[:end])
-        return logits
+            return self._real.catch_up(self._text, self.window_full_at)
+        return self._real.replay(self._text, self._prompt_length)
 
     def _inspection(self) -> Inspection | None:
         """Until the text is past the limit, every policy is the real model."""
@@ -320,7 +320,7 @@ class Session:
     def _taken_apart(self) -> Sequence[float]:
         """The fields of ANATOMY for the present step."""
         anatomy = take_apart(self._naive, self._text, self._logits, self._beside[0].logits)
-        pairs = (anatomy.positions_only, anatomy.naive, anatomy.stale)
+        pairs = (getattr(anatomy, pair) for pair in PAIRS)
         return [self.length, *(figure for pair in pairs for figure in (pair.kl, pair.agree))]
 
     def _state(self, other: Beside) -> PolicyState:

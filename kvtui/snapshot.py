@@ -11,6 +11,7 @@ import numpy as np
 from kvtui.faulty import FaultyState
 from kvtui.inspecting import Inspection
 from model.comparison import Comparison
+from model.experiments.anatomy import PAIRS
 from model.limit import POLICIES
 
 Item = TypeVar("Item")
@@ -77,7 +78,6 @@ STEP = np.dtype(
 )  # fmt: skip
 COMPARISON = np.dtype([("real", "i4"), ("other", "i4"), ("kl", "f4"), ("bits", "f4"), ("seconds", "f4")])
 # The length of the text, and KL and agreement of each pair of models in model.experiments.anatomy.
-PAIRS = ("positions_only", "naive", "stale")
 ANATOMY = np.dtype(
     [("length", "i4"), *((f"{pair}_{what}", "f4") for pair in PAIRS for what in ("kl", "agree"))]
 )

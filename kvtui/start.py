@@ -8,7 +8,7 @@ from kvtui.app import KvtuiApp
 from kvtui.curves import CurveStore
 from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
-from kvtui.prompts import default_prompt, encode_prompt
+from kvtui.prompts import given_prompt
 from kvtui.screens.sampling import Sampling
 from kvtui.session import Session
 from kvtui.settings import settings_path
@@ -20,8 +20,7 @@ def run_screen(args: argparse.Namespace) -> int:
     """Load a model, open the screen, and return the exit status. Raises CommandError for bad input."""
     gpt = load_model(args.model, args.dtype)
     tokenizer = load_tokenizer(args.model, gpt)
-    encode_prompt(tokenizer, args.screen_prompt)  # a bad prompt is told on the command line
-    prompt = default_prompt(tokenizer) if args.screen_prompt is None else args.screen_prompt
+    prompt = given_prompt(tokenizer, args.screen_prompt)
     name = (args.model or BUNDLED).resolve().name
     sampling = Sampling(args.temperature, args.top_k, args.seed or 0)
     with single_blas_thread(), model_at_work():

@@ -1,5 +1,6 @@
 """The visual language: a few ideas, each with one colour of the theme and one mark, everywhere."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -64,6 +65,11 @@ class Look:
     def heights(self) -> str:
         """A ramp from the least to the most."""
         return "123456789" if self.ascii else "▁▂▃▄▅▆▇█"
+
+    def sparkline(self, numbers: Sequence[float]) -> str:
+        """A height for each number, from nothing to the largest."""
+        largest, top = max(numbers, default=0) or 1.0, len(self.heights) - 1
+        return "".join(self.heights[round(number / largest * top)] for number in numbers)
 
     @property
     def more(self) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from model.attention import causal_attention
 from model.cache import KVCache
+from model.comparison import TOLERANCES
 from model.gpt import GPT
 from model.ops import softmax
 
@@ -36,6 +37,14 @@ class Differences(NamedTuple):
     keys: np.ndarray  # (n_layer,), the largest |dK| of each layer
     values: np.ndarray  # (n_layer,), the largest |dV|
     logits: np.ndarray  # (V,), what the last token's should be
+
+
+def are_rounding(differences: np.ndarray, stored: np.ndarray) -> np.ndarray:
+    """Whether the largest difference of each layer (n_layer,) counts as rounding: (n_layer,) of bool.
+
+    It is held against the largest of the layer's stored keys, or values, (n_layer, H, S, D).
+    """
+    return differences <= TOLERANCES[str(stored.dtype)] * np.abs(stored).max(axis=(1, 2, 3))
 
 
 def cache_differences(gpt: GPT, window: Sequence[int], cache: KVCache) -> Differences:

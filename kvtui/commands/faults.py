@@ -11,7 +11,7 @@ from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.options import whole
 from kvtui.output import write, write_json
-from kvtui.prompts import default_prompt, encode_prompt
+from kvtui.prompts import given_prompt
 from kvtui.session import Session
 from kvtui.snapshot import Snapshot
 from model.faults import FAULTS, Fault
@@ -52,8 +52,7 @@ def _run_with(fault: Fault, args: argparse.Namespace) -> int:
     with single_blas_thread(), model_at_work():
         gpt = load_model(args.model, args.dtype)
         tokenizer = load_tokenizer(args.model, gpt)
-        encode_prompt(tokenizer, args.prompt)
-        session = Session(gpt, tokenizer, default_prompt(tokenizer) if args.prompt is None else args.prompt)
+        session = Session(gpt, tokenizer, given_prompt(tokenizer, args.prompt))
         session.set_fault(fault)
         for _ in range(STEPS if args.n is None else args.n):
             session.step()

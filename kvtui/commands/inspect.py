@@ -5,21 +5,22 @@ from typing import Any
 
 import numpy as np
 
+from kvtui.commands.slide_policies import NAMES
 from kvtui.errors import CommandError
 from kvtui.inspecting import Cursor, Inspection
 from kvtui.loading import load_model, load_tokenizer, model_at_work
 from kvtui.machine import single_blas_thread
 from kvtui.options import add_sampling, whole
 from kvtui.output import finite, write, write_json
-from kvtui.prompts import default_prompt, encode_prompt
+from kvtui.prompts import given_prompt
 from kvtui.session import Session
 from kvtui.visual import POLICY_LABELS, visible
 from model.config import GPTConfig
-from model.limit import POLICIES, Recompute
+from model.limit import Recompute
 from model.sampling import make_sampler
 
 STRONGEST = 5  # entries of a head that are listed
-NAMES = [policy.name.replace(" ", "-") for policy in POLICIES if policy.goes_on]
+ENDLESS = [name for name, policy in NAMES.items() if policy.goes_on]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompt", metavar="TEXT", help="what the text begins with")
     parser.add_argument("-n", type=whole(0), default=20, metavar="N", help="characters more (default: 20)")
     parser.add_argument(
-        "--policy", choices=NAMES, default=Recompute.name, help="whose cache (default: the real model's)"
+        "--policy", choices=ENDLESS, default=Recompute.name, help="whose cache (default: the real model's)"
     )
     parser.add_argument("--layer", type=whole(0), default=0, metavar="L", help="from 0 on (default: 0)")
     parser.add_argument("--head", type=whole(0), default=0, metavar="H", help="from 0 on (default: 0)")
@@ -45,13 +46,12 @@ def run(args: argparse.Namespace) -> int:
         gpt = load_model(args.model, args.dtype)
         tokenizer = load_tokenizer(args.model, gpt)
         _check(args, gpt.config)
-        encode_prompt(tokenizer, args.prompt)
-        prompt = default_prompt(tokenizer) if args.prompt is None else args.prompt
+        prompt = given_prompt(tokenizer, args.prompt)
         sampler = make_sampler(args.temperature, args.top_k, args.seed or 0)
         session = Session(gpt, tokenizer, prompt, sampler=sampler)
         for _ in range(args.n):
             session.step()
-        session.inspect(Cursor(args.policy.replace("-", " "), args.layer, args.head, args.entry))
+        session.inspect(Cursor(NAMES[args.policy].name, args.layer, args.head, args.entry))
         snapshot = session.snapshot()
     inspection = snapshot.inspection
     assert inspection is not None, "it was asked for"

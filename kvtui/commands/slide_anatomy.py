@@ -10,11 +10,10 @@ from kvtui.output import write, write_json
 from kvtui.prompts import encode_prompt
 from kvtui.table import Table
 from model.comparison import Comparison
-from model.experiments.anatomy import Anatomy, anatomy
+from model.experiments.anatomy import PAIRS, Anatomy, anatomy
 from model.gpt import GPT
 from model.tokenizer import CharTokenizer
 
-PAIRS = ("positions_only", "naive", "stale")  # the comparisons of a step
 LEGEND = """\
 positions: the real model || the same window from scratch, at the positions that the cache has baked in
 both:      the real model || the naive slide, which has these positions and stale context

@@ -116,10 +116,9 @@ def _decimals(figure: float) -> str:
 
 def _sawtooth(seconds: Sequence[float]) -> str:
     """A refill's first steps, as heights on one linear scale."""
-    shown, ramp = seconds[:SAWTOOTH], Look().heights
-    largest = max(shown) or 1.0
-    heights = "".join(ramp[round(s / largest * (len(ramp) - 1))] for s in shown)
-    return f"refill: {heights} {milliseconds(largest)} at most, median {milliseconds(median(shown))}\n"
+    shown = seconds[:SAWTOOTH]
+    longest, usual = milliseconds(max(shown)), milliseconds(median(shown))
+    return f"refill: {Look().sparkline(shown)} {longest} at most, median {usual}\n"
 
 
 def _entry(row: PolicyRow) -> dict[str, Any]:

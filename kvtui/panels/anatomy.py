@@ -10,11 +10,11 @@ from kvtui.panels.panel import Line, Panel, View
 from kvtui.visual import BRIGHT, DIM, NAIVE, SINKS, STOP
 
 LABEL = 18
-# The pairs that are held against each other: what their divergence is due to.
-PAIRS = (
-    ("positions_only", "wrong positions", STOP.style, "real model and positions only"),
-    ("stale", "stale context", SINKS.style, "positions only and naive slide"),
-    ("naive", "both", NAIVE.style, "real model and naive slide"),
+# What the divergence of each pair of models is due to, and its colour.
+CAUSES = (
+    ("positions_only", "wrong positions", STOP.style),
+    ("stale", "stale context", SINKS.style),
+    ("naive", "both", NAIVE.style),
 )
 
 
@@ -36,10 +36,10 @@ class AnatomyPanel(Panel):
             return [Content.styled("Nothing is wrong until the window is full.", DIM)]
         heading = f"{'':{LABEL}}{'now':>7}{'mean':>7}{'agree':>7}  "
         room = max(1, width - len(heading))
-        scale = max(float(rows[f"{pair}_kl"][-room:].max()) for pair, *_ in PAIRS) or 1.0
+        scale = max(float(rows[f"{pair}_kl"][-room:].max()) for pair, *_ in CAUSES) or 1.0
         lines: list[Line] = [Content.styled(heading + f"largest {scale:.2f}", DIM)]
-        tall = max(1, min(4, (height - 2) // len(PAIRS)))
-        for pair, cause, style, _ in PAIRS:
+        tall = max(1, min(4, (height - 2) // len(CAUSES)))
+        for pair, cause, style in CAUSES:
             kl, agree = rows[f"{pair}_kl"], rows[f"{pair}_agree"]
             figures = f"{kl[-1]:7.2f}{kl.mean():7.2f}{percent(agree.mean()):>7}  "
             levels = kl[-room:] / scale

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 from textual.content import Content
 
 from kvtui.panels.panel import Line, View
-from kvtui.panels.strips import LABEL, StripLayout, StripPanel, row
+from kvtui.panels.strips import LABEL, StripLayout, StripPanel, lines_of, row
 from kvtui.visual import DIM, NAIVE
 from model.limit import NaiveSlide
 
@@ -25,9 +25,7 @@ class EntriesPanel(StripPanel):
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         positions, look = _positions(view), view.look
         glyphs = [look.glyph(character) for character in view.snapshot.text[-len(positions) :]]
-        cells = max(1, *map(cell_len, glyphs))
-        per_line = max(1, (width - LABEL) // cells)
-        parts = [slice(start, start + per_line) for start in range(0, len(glyphs), per_line)]
+        cells, parts = lines_of(glyphs, width - LABEL)
         blocks = [self._block(glyphs[part], positions[part], part.start, cells, view) for part in parts]
         if height < sum(map(len, blocks)):  # the characters, and where they were computed
             blocks = [[text, baked] for text, _, baked, *_ in blocks]

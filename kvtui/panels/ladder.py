@@ -7,7 +7,7 @@ import numpy as np
 from textual.content import Content
 
 from kvtui.figures import binary_size, count, milliseconds, percent
-from kvtui.panels.panel import Line, Panel, View, joined
+from kvtui.panels.panel import Line, Panel, View
 from kvtui.snapshot import PolicyState, Snapshot
 from kvtui.visual import BRIGHT, DIM, POLICY_IDEAS, POLICY_LABELS, Look
 from model.limit import POLICIES, Recompute
@@ -56,8 +56,8 @@ class LadderPanel(Panel):
         figures = _figures(name, snapshot)
         cells = "".join(f"{text:>{column.width}}" for text, column in zip(figures, COLUMNS, strict=True))
         room = width - NAME - len(cells) - 2
-        strip = _sawtooth(_seconds(name, snapshot)[-max(1, room) :], look) if room > 3 else Content()
-        return Content.assemble(label, (cells, BRIGHT), "  ", strip.stylize(idea.style))
+        shown = _seconds(name, snapshot)[-room:].tolist() if room > 3 else []
+        return Content.assemble(label, (cells, BRIGHT), "  ", (look.sparkline(shown), idea.style))
 
 
 def _figures(name: str, snapshot: Snapshot) -> list[str]:
@@ -91,12 +91,3 @@ def _bits(name: str, snapshot: Snapshot) -> float | None:
     state = snapshot.policy(name)
     bits = state.comparisons.bits if state else snapshot.steps.bits[snapshot.steps.cached :]
     return float(bits[1:].mean()) if len(bits) > 1 else None
-
-
-def _sawtooth(seconds: np.ndarray, look: Look) -> Content:
-    """A bar for each step, on a scale of its own from nothing to the dearest."""
-    if not len(seconds):
-        return Content()
-    ramp = look.heights
-    levels = (seconds / (seconds.max() or 1.0) * (len(ramp) - 1)).round().astype(int)
-    return joined((ramp[level], "") for level in levels)

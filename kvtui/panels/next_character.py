@@ -1,4 +1,4 @@
-"""What the model expects next; past the limit, beside it, what the naive slide expects."""
+"""What the model expects next; or past the limit, side by side, what two policies expect."""
 
 from collections.abc import Sequence
 from itertools import zip_longest

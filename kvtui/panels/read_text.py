@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
+from rich.cells import set_cell_size
 from textual.content import Content
 
 from kvtui.panels.panel import Line, View
-from kvtui.panels.strips import StripLayout, StripPanel
+from kvtui.panels.strips import StripLayout, StripPanel, lines_of
 from kvtui.visual import DIM
 
 
@@ -25,13 +25,11 @@ class ReadTextPanel(StripPanel):
         inspection, look = view.inspection, view.look
         attention = inspection.attention[inspection.cursor.head]
         glyphs = [look.glyph(character) for character in inspection.characters]
-        cells = max(1, *map(cell_len, glyphs))
-        per_line = max(1, width // cells)
+        cells, parts = lines_of(glyphs, width)
         lines: list[Line] = []
-        for start in range(0, len(glyphs), per_line):
-            part = slice(start, start + per_line)
+        for part in parts:
             layout = StripLayout(len(glyphs[part]), 1, cells)
-            lines.append(self._characters(glyphs[part], start, inspection.entry, cells))
+            lines.append(self._characters(glyphs[part], part.start, inspection.entry, cells))
             levels = attention[part] / attention.max()
             lines.append(self.strip_of(levels, layout, look, "primary"))
         if height > len(lines):

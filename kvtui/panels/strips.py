@@ -1,9 +1,11 @@
 """Strips: a place on a line for each entry of a cache, its shade or its height a number."""
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 from textual.color import Color
@@ -128,6 +130,13 @@ class StripPanel(Panel):
         variables = self.app.theme_variables
         shades = Shades.between(variables["background"], variables[colour], variables["foreground"])
         return layout.heat(levels, shades, marked)
+
+
+def lines_of(glyphs: Sequence[str], width: int) -> tuple[int, list[slice]]:
+    """How many cells each of some characters takes, all alike, and the parts that fit a line each."""
+    cells = max(1, *map(cell_len, glyphs))
+    per_line = max(1, width // cells)
+    return cells, [slice(start, start + per_line) for start in range(0, len(glyphs), per_line)]
 
 
 def relative(numbers: np.ndarray) -> np.ndarray:

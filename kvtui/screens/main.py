@@ -118,8 +118,9 @@ class MainScreen(ViewScreen):
         panels = list(self.query(Panel))
         if self.zoomed:
             at = [panel.id for panel in panels].index(self.zoomed)
-            self.zoom(panels[(at + by) % len(panels)])
-            panels[(at + by) % len(panels)].focus()
+            following = panels[(at + by) % len(panels)]
+            self.zoom(following)  # first: what is not shown takes no focus
+            following.focus()
         elif by > 0:
             self.focus_next()
         else:

@@ -11,6 +11,8 @@ from model.gpt import GPT
 from model.limit import NaiveSlide
 from model.uncached import forward_uncached
 
+PAIRS = ("positions_only", "naive", "stale")  # the comparisons of an anatomy
+
 
 @dataclass(frozen=True)
 class Anatomy:

@@ -65,7 +65,11 @@ class LimitPolicy(ABC):
 
         The cache was full, and the policy started or grown to it, at the first `full_at` tokens.
         """
-        logits = self.start(text[:full_at])
-        for end in range(full_at + 1, len(text) + 1):
+        return self.replay(text, full_at)
+
+    def replay(self, text: Sequence[int], begin: int) -> np.ndarray:
+        """Logits (V,) of a text: start with its first `begin` tokens, and step through the others."""
+        logits = self.start(text[:begin])
+        for end in range(begin + 1, len(text) + 1):
             logits = self.step(text[:end])
         return logits

@@ -88,3 +88,17 @@ TINY = "--steps 6 --batch-size 2 --layers 1 --heads 2 --width 8 --block-size 4 -
 def train(kvtui, corpus):
     """Train a tiny model on the text, into a directory."""
     return lambda out, *options: kvtui("train", corpus, "--out", out, *TINY, *options)
+
+
+@pytest.fixture
+def press():
+    """Press keys on a screen, and wait after each until what it asked for is done and painted."""
+
+    async def press_keys(app, pilot, *keys):
+        for key in keys:
+            await pilot.press(key)
+            await pilot.pause()
+            await app.settled()
+        await pilot.pause()
+
+    return press_keys

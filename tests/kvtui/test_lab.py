@@ -35,20 +35,12 @@ def make_app(perturbed):
     return make
 
 
-async def press(app, pilot, *keys):
-    for key in keys:
-        await pilot.press(key)
-        await pilot.pause()
-        await app.settled()
-    await pilot.pause()
-
-
 def text_of(app, kind):
     widget = app.screen.query_one(kind)
     return "\n".join(strip.text for strip in widget.render_lines(widget.outer_size.region))
 
 
-async def test_the_inspector_looks_at_the_entry_the_layer_and_the_head_that_keys_pick(make_app):
+async def test_the_inspector_looks_at_the_entry_the_layer_and_the_head_that_keys_pick(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space", "space", "i")
@@ -69,7 +61,7 @@ async def test_the_inspector_looks_at_the_entry_the_layer_and_the_head_that_keys
         assert app.snapshot.inspection is None
 
 
-async def test_attention_is_shown_for_every_head_and_sums_to_one(make_app):
+async def test_attention_is_shown_for_every_head_and_sums_to_one(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, *["space"] * 4, "i")
@@ -85,23 +77,23 @@ async def test_attention_is_shown_for_every_head_and_sums_to_one(make_app):
         assert f"{attention[0].max():.2f}" in text_of(app, ReadTextPanel)
 
 
-async def test_the_inspector_shows_where_a_slid_cache_breaks(make_app):
+async def test_the_inspector_shows_where_a_slid_cache_breaks(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l", "n", "space", "space", "i")
         assert "naive slide: breaks in layer 0" in text_of(app, ExactnessPanel)
-        assert "2 too far on" in await entry_line(app, pilot, 0)
+        assert "2 too far on" in await entry_line(app, pilot, press, 0)
         await press(app, pilot, "n")
         assert "real model: exact" in text_of(app, ExactnessPanel)
 
 
-async def entry_line(app, pilot, entry):
+async def entry_line(app, pilot, press, entry):
     while app.snapshot.inspection.entry > entry:
         await press(app, pilot, "left")
     return text_of(app, EntryPanel)
 
 
-async def test_all_policies_stand_in_a_table(make_app):
+async def test_all_policies_stand_in_a_table(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "d")
@@ -118,7 +110,7 @@ async def test_all_policies_stand_in_a_table(make_app):
         assert "the text has ended" in next(line for line in text.splitlines() if "stop" in line)
 
 
-async def test_the_error_is_taken_apart_step_by_step_while_it_is_looked_at(make_app):
+async def test_the_error_is_taken_apart_step_by_step_while_it_is_looked_at(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l", "space", "space")
@@ -134,7 +126,7 @@ async def test_the_error_is_taken_apart_step_by_step_while_it_is_looked_at(make_
         assert app.snapshot.anatomy.rows["length"].tolist() == [14, 15]
 
 
-async def test_any_two_policies_stand_side_by_side(make_app):
+async def test_any_two_policies_stand_side_by_side(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l", "o", "space", "space")
@@ -149,7 +141,7 @@ async def test_any_two_policies_stand_side_by_side(make_app):
         assert len(seen) >= 6
 
 
-async def test_a_fault_is_switched_on_and_off_and_the_sound_run_goes_on(make_app):
+async def test_a_fault_is_switched_on_and_off_and_the_sound_run_goes_on(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, *["space"] * 3, "f")
@@ -170,7 +162,7 @@ async def test_a_fault_is_switched_on_and_off_and_the_sound_run_goes_on(make_app
         assert app.snapshot.length == 8
 
 
-async def test_the_list_of_faults_goes_round(make_app):
+async def test_the_list_of_faults_goes_round(make_app, press):
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await press(app, pilot, "f", "up")
@@ -180,7 +172,7 @@ async def test_the_list_of_faults_goes_round(make_app):
         assert app.screen.query_one(FaultPanel).chosen == FAULTS[0]
 
 
-async def test_a_click_chooses_a_fault_and_another_switches_it(make_app):
+async def test_a_click_chooses_a_fault_and_another_switches_it(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "f")
@@ -202,7 +194,7 @@ def test_every_policy_has_its_colour_and_mark_and_no_two_the_same():
         assert len({getattr(idea, mark) for idea in POLICY_IDEAS.values()}) == len(POLICIES)
 
 
-async def test_the_digits_take_other_candidates_and_b_takes_them_back(make_app):
+async def test_the_digits_take_other_candidates_and_b_takes_them_back(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         third = app.snapshot.candidates[2].character
@@ -215,7 +207,7 @@ async def test_the_digits_take_other_candidates_and_b_takes_them_back(make_app):
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("look", [Look(), Look(ascii=True)], ids=["blocks", "ascii"])
-async def test_every_screen_can_be_visited_at_any_size(make_app, size, look):
+async def test_every_screen_can_be_visited_at_any_size(make_app, size, look, press):
     app = make_app(look)
     async with app.run_test(size=size) as pilot:
         for keys in (
@@ -241,7 +233,7 @@ async def test_every_screen_can_be_visited_at_any_size(make_app, size, look):
         assert app._exception is None
 
 
-async def test_from_one_screen_of_the_laboratory_another_takes_its_place(make_app):
+async def test_from_one_screen_of_the_laboratory_another_takes_its_place(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         for key, kind in (("i", InspectorScreen), ("d", PoliciesScreen), ("f", FaultsScreen)):

@@ -32,14 +32,7 @@ def command(kvtui, model_dir):
     return run
 
 
-async def press(app, pilot, *keys):
-    for key in keys:
-        await pilot.press(key)
-        await pilot.pause()
-        await app.settled()
-
-
-async def test_the_table_of_policies(app, command, tmp_path):
+async def test_the_table_of_policies(app, command, tmp_path, press):
     steps = 7
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l", "d", *["space"] * (steps + 1))
@@ -59,7 +52,7 @@ async def test_the_table_of_policies(app, command, tmp_path):
     assert policies["recompute"]["bits_per_character"] == pytest.approx(bits, rel=1e-5)
 
 
-async def test_the_anatomy_of_the_error(app, command):
+async def test_the_anatomy_of_the_error(app, command, press):
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "d", "l", *["space"] * 6)
         rows, naive = app.snapshot.anatomy.rows, app.snapshot.policy("naive slide")
@@ -76,7 +69,7 @@ async def test_the_anatomy_of_the_error(app, command):
 
 
 @pytest.mark.parametrize(("n", "policy"), [(4, "recompute"), (14, "recompute"), (14, "naive-slide")])
-async def test_the_inspector(app, command, n, policy):
+async def test_the_inspector(app, command, n, policy, press):
     async with app.run_test(size=(120, 40)) as pilot:
         slid = ["n"] if policy == "naive-slide" else []
         await press(app, pilot, *["space"] * n, *slid, "i", "up", "h", "left", "left")
@@ -97,7 +90,7 @@ async def test_the_inspector(app, command, n, policy):
 
 
 @pytest.mark.parametrize("number", [0, 9, len(FAULTS) - 1])
-async def test_a_run_with_a_fault(app, command, number):
+async def test_a_run_with_a_fault(app, command, number, press):
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "f", *["down"] * number, "enter", *["space"] * 14)
         shown, sound = app.snapshot.faulty, app.snapshot.generated
