@@ -8,6 +8,7 @@ from kvtui.session import Session
 from kvtui.visual import visible
 
 SLICE = 0.03  # seconds of engine work between two pictures on the way to the limit
+LONG_SLICE = 0.12  # the same, where a step takes long
 
 Action = Callable[[Session], str | None]
 
@@ -19,6 +20,11 @@ def toward_limit(session: Session) -> None:
         session.step()
 
 
+def follow(session: Session) -> None:
+    """A slice of what the run with a fault has yet to write, so that the screen shows it and keys work."""
+    session.catch_up(LONG_SLICE)
+
+
 def word_at_limit(session: Session) -> str | None:
     full = session.length >= session.window_full_at
     return "The window is full already; b goes back." if full else None
@@ -28,8 +34,12 @@ def one_back(session: Session) -> str | None:
     return None if session.back() else "This is the prompt: there is no step to undo."
 
 
-def take(session: Session, rank: int) -> str | None:
-    """A step with the so-manieth candidate."""
+def take(session: Session, rank: int, length: int | None = None) -> str | None:
+    """A step with the so-manieth candidate; of a text of that `length`, if it was running until now."""
+    if length not in (None, session.length):
+        return (
+            f"The run had gone on by {count(session.length - length, 'character')}: press {rank + 1} again."
+        )
     candidates = session.snapshot().candidates
     if rank >= min(len(candidates), session.gpt.config.vocab_size):
         return f"There are only {count(len(candidates), 'candidate')}."

@@ -223,8 +223,8 @@ class KvtuiApp(App[None]):
 
     def action_take(self, rank: int) -> None:
         """Append another of the candidates than the model's choice."""
-        self.stepper.stop()
-        self.stepper.submit(partial(take, rank=rank))
+        seen = self.snapshot.length if self.stepper.stop() else None
+        self.stepper.submit(partial(take, rank=rank, length=seen))
 
     def action_inspect(self) -> None:
         from kvtui.screens.inspector import InspectorScreen
@@ -362,7 +362,8 @@ class KvtuiApp(App[None]):
         try:
             stem = Path.cwd() / f"kvtui-{time.strftime('%Y%m%d-%H%M%S')}"
             characters = self.session.tokenizer.characters
-            export_run(self.snapshot, characters, self.export_screenshot(title="kvtui"), stem)
+            picture = self.export_screenshot(title="kvtui")
+            export_run(self.snapshot, characters, str(self.sampling), picture, stem)
             self._say(f"Saved as {stem}.json, .csv and .svg")
         except OSError as error:
             self._say(f"Not saved: {explain(error)}")

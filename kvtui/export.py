@@ -10,12 +10,14 @@ from typing import Any
 
 from kvtui.machine import Machine
 from kvtui.output import finite
-from kvtui.snapshot import Snapshot
+from kvtui.snapshot import PolicyState, Snapshot
 from model.files import write_bytes_whole
 from model.limit import NaiveSlide
 
 
-def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem: Path) -> None:
+def export_run(
+    snapshot: Snapshot, characters: Sequence[str], sampling: str, picture: str, stem: Path
+) -> None:
     """Write STEM.json, STEM.csv and STEM.svg: all of them or none. Raises OSError."""
     steps = list(steps_of(snapshot, characters))
     model = snapshot.model
@@ -24,10 +26,12 @@ def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem
         "dtype": model.dtype,
         "positions": model.block_size,
         "machine": asdict(Machine.here()),
+        "sampling": sampling,
         "prompt": snapshot.prompt,
         "text": snapshot.text,
         "prefill_ms": snapshot.prefill_seconds * 1e3,
         "steps": steps,
+        "policies": [_policy(state, characters) for state in snapshot.beside],
     }
     table = io.StringIO()
     writer = csv.DictWriter(table, STEP_KEYS, lineterminator="\n")
@@ -40,6 +44,30 @@ def export_run(snapshot: Snapshot, characters: Sequence[str], picture: str, stem
             stem.with_name(f"{stem.name}.svg"): picture,
         }
     )
+
+
+def _policy(state: PolicyState, characters: Sequence[str]) -> dict[str, Any]:
+    """What a policy beside the real model predicted, at each step past the limit, and what it took."""
+    comparisons = state.comparisons
+    measured = zip(comparisons, comparisons.seconds.tolist(), comparisons.bits.tolist(), strict=True)
+    return {
+        "name": state.name,
+        "agree": comparisons.agreed,
+        "mean_kl": finite(comparisons.mean_kl),
+        "max_kl": finite(comparisons.max_kl),
+        "per_step": [
+            {
+                "position": comparison.position,
+                "real": characters[comparison.real],
+                "other": characters[comparison.other],
+                "agree": comparison.agree,
+                "kl": finite(comparison.kl),
+                "bits": finite(bits),
+                "ms": seconds * 1e3,
+            }
+            for comparison, seconds, bits in measured
+        ],
+    }
 
 
 def _write_all(texts: dict[Path, str]) -> None:

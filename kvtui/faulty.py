@@ -1,8 +1,9 @@
 """The model with a fault in its cache, writing a text of its own; and which meters notice."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from model.uncached import forward_uncached
 
 if TYPE_CHECKING:  # the first picture need not wait for it
     from model.faults import Fault
+
+UNDO_BYTES = 64 * 2**20  # of steps that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,44 +33,74 @@ class Meter:
 class FaultyState:
     fault: "Fault"
     generated: str  # what the faulty model wrote after the prompt
+    behind: int  # characters that it has yet to write
     differs_at: int | None  # characters that it has in common with the sound model's, prompt included
     meters: tuple[Meter, ...]
 
 
-class FaultyRun:
-    """A second run from the same prompt. The fault is in the engine only while this run computes."""
+class Kept(NamedTuple):
+    """A run as it was before a step, where the cache cannot be trimmed back to that."""
 
-    def __init__(self, gpt: GPT, fault: "Fault", prompt: Sequence[int], sampler: Sampler) -> None:
-        self.fault, self.sampler, self._gpt = fault, sampler, gpt
+    keys: np.ndarray
+    values: np.ndarray
+    offset: int
+    logits: np.ndarray
+
+
+class FaultyRun:
+    """A second run from the same prompt. The fault is in the engine only while this run computes.
+
+    Nothing is taken for granted about its cache, such as when it is full. Steps that found room are
+    taken back by trimming, as in the sound run, and what they wrote over a full cache is kept.
+    """
+
+    def __init__(self, gpt: GPT, fault: "Fault", prompt: Sequence[int]) -> None:
+        self.fault, self._gpt = fault, gpt
+        self.begin(prompt)
+
+    def begin(self, prompt: Sequence[int]) -> None:
+        """With a cache that has held nothing before."""
         self.text = list(prompt)
         self._prompt_length = len(self.text)
-        with fault.active():
-            self._policy = Recompute(gpt)
+        self._full_steps = 0  # since the cache was full for the first time
+        with self.fault.active():
+            self._policy = Recompute(self._gpt)
             self._logits = self._policy.start(self.text)
+        self._kept = deque[Kept](maxlen=max(1, UNDO_BYTES // self._policy.cache.nbytes))
 
-    def step(self) -> None:
-        self.text.append(self.sampler(self._logits, len(self.text)))
+    def step(self, choose: Sampler) -> None:
+        cache = self._policy.cache
+        if self._full_steps or cache.offset == cache.max_seq_len:
+            self._full_steps += 1
+            self._kept.append(Kept(cache.keys.copy(), cache.values.copy(), cache.offset, self._logits))
+        self.text.append(choose(self._logits, len(self.text)))
         with self.fault.active():
             self._logits = self._policy.step(self.text)
 
-    def back(self) -> None:
-        """Undo a step as the sound run does: within the window the cache is trimmed."""
-        if self._prompt_length < len(self.text) - 1 < self._full_at:
-            self.text.pop()
-            with self.fault.active():
-                self._policy.cache.trim(2)
-                self._logits = self._policy.step(self.text)
-        else:
-            self.return_to(len(self.text) - 1)
+    def back_to(self, length: int) -> None:
+        """Undo the steps behind so many characters: exactly, but for what the fault spoils; or begin anew.
 
-    def return_to(self, length: int) -> None:
-        """Fill the cache again, with the first characters of the text."""
-        del self.text[length:]
-        with self.fault.active():
-            if length > self._full_at:
-                self._logits = self._policy.catch_up(self.text, self._full_at)
+        Anew, it has the prompt only, and is to be stepped to where it shall be.
+        """
+        while len(self.text) > length:
+            if self._kept:
+                self._restore(self._kept.pop())
+            elif self._full_steps or len(self.text) - 1 == self._prompt_length:
+                self.begin(self.text[: self._prompt_length])
             else:
-                self._logits = self._policy.replay(self.text, self._prompt_length)
+                self._trim()
+
+    def _restore(self, kept: Kept) -> None:
+        cache = self._policy.cache
+        cache.keys[:], cache.values[:], cache.offset, self._logits = kept
+        self._full_steps -= 1
+        self.text.pop()
+
+    def _trim(self) -> None:
+        self.text.pop()
+        with self.fault.active():
+            self._policy.cache.trim(2)
+            self._logits = self._policy.step(self.text)
 
     def meters(self, sound: Sequence[int]) -> tuple[Meter, ...]:
         """What can be noticed, beside the text (T,) of the sound model."""
@@ -85,10 +118,6 @@ class FaultyRun:
         """How many characters both texts have in common before they part."""
         pairs = enumerate(zip(self.text, sound, strict=False))
         return next((i for i, (ours, theirs) in pairs if ours != theirs), None)
-
-    @property
-    def _full_at(self) -> int:
-        return max(self._gpt.config.block_size, self._prompt_length)
 
     @property
     def _window(self) -> list[int]:

@@ -6,7 +6,9 @@ from typing import Any
 
 
 def write(text: str) -> None:
-    """Data, seen at once."""
+    """Data, seen at once. A terminal gets it with control characters spelled out: a text can hold any."""
+    if sys.stdout.isatty():
+        text = "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
     sys.stdout.write(text)
     sys.stdout.flush()
 

@@ -89,7 +89,7 @@ class Session:
         self._baseline: Baseline | None = None
         self._cursor: Cursor | None = None
         self._anatomy_watched = False
-        self._fault: Fault | None = None
+        self._faulty: FaultyRun | None = None
         self._warm_up()
         self.begin(prompt)
 
@@ -97,23 +97,23 @@ class Session:
         """Start anew with a prompt. Raises ValueError, and changes nothing, for one that cannot be."""
         tokens = self.tokenizer.encode(prompt)
         self.gpt.checked(tokens)
-        self._text = tokens
-        self._prompt_length = len(tokens)
-        self._records = Records(STEP)
-        self._anatomy = Records(ANATOMY)
-        for other in self._beside:
-            other.begin(self.window_full_at)
-        self._busy_until = -math.inf
-        self._went_back = False
+        real = Recompute(self.gpt)
         for _ in range(2):  # the first time untimed: see _rehearse
             begin = self.clock()
-            logits = self._real.start(tokens)
-            self._prefill_seconds = self.clock() - begin
-            if self._prefill_seconds > LONGEST_REHEARSED_PREFILL:
+            logits = real.start(tokens)
+            seconds = self.clock() - begin
+            if seconds > LONGEST_REHEARSED_PREFILL:
                 break
-        self._take(logits)
+        choice = self.sampler(logits, len(tokens))
+        faulty = FaultyRun(self.gpt, self._faulty.fault, tokens) if self._faulty else None
+        # Nothing has changed so far, whatever failed.
+        self._text, self._prompt_length, self._choosers = tokens, len(tokens), list[Sampler]()
+        self._real, self._logits, self._choice, self._faulty = real, logits, choice, faulty
+        self._prefill_seconds, self._busy_until, self._went_back = seconds, -math.inf, False
+        self._records, self._anatomy = Records(STEP), Records(ANATOMY)
+        for other in self._beside:
+            other.begin(self.window_full_at)
         self._measure_baseline()
-        self._begin_faulty()
 
     @property
     def length(self) -> int:
@@ -133,16 +133,18 @@ class Session:
         before, baseline, went_back = self.length, self._baseline, self._went_back
         token = self._choice if rank is None else int(_likeliest(self._logits)[rank])
         try:
-            self._step(token)
+            self._step(token, self.sampler if rank is None else lambda logits, position: token)
         except BaseException:
             self._return_to(before)
             self._baseline, self._went_back = baseline, went_back
             raise
+        self.catch_up(0)
 
-    def _step(self, token: int) -> None:
+    def _step(self, token: int, chooser: Sampler) -> None:
         self._went_back = False
         bits = bits_per_character(self._logits[None], [token])
         self._text.append(token)
+        self._choosers.append(chooser)
         recomputed = self.length > self.window_full_at
         if not recomputed:
             self._rehearse()
@@ -157,8 +159,6 @@ class Session:
                 other.step(self._text, logits, self.sampler)
             if self._anatomy_watched:
                 self._anatomy.append(*self._taken_apart())
-        if self._faulty:
-            self._faulty.step()
         self._busy_until = self.clock()
 
     def _take(self, logits: np.ndarray) -> None:
@@ -169,13 +169,14 @@ class Session:
     def _return_to(self, length: int) -> None:
         """Drop what comes behind so many characters, and fill the caches again from the text."""
         del self._text[length:]
+        del self._choosers[length - self._prompt_length :]
         self._records.keep(length - self._prompt_length)
         self._forget_anatomy()
         self._take(self._replay())
         for other in self._beside:
             other.return_to(self._text)
         if self._faulty:
-            self._faulty.return_to(length)
+            self._faulty.back_to(length)
 
     def back(self) -> bool:
         """Undo the last step exactly; False at the prompt, where there is nothing to undo."""
@@ -183,6 +184,7 @@ class Session:
             return False
         was_past_limit = self.length > self.window_full_at
         self._text.pop()
+        self._choosers.pop()
         self._records.keep(len(self._records) - 1)
         self._forget_anatomy()
         if was_past_limit:
@@ -190,7 +192,7 @@ class Session:
                 other.back(self._text)
         self._take(self._replay() if was_past_limit else self._trimmed())
         if self._faulty:
-            self._faulty.back()
+            self._faulty.back_to(self.length)
         self._measure_baseline()
         self._went_back = True
         return True
@@ -215,17 +217,38 @@ class Session:
         """Choose otherwise from here on; what was written stays."""
         self.sampler = sampler
         self._take(self._logits)
-        if self._faulty:
-            self._faulty.sampler = sampler
 
     def inspect(self, cursor: Cursor | None) -> None:
         """Look into a cache with every snapshot, or with None no longer."""
         self._cursor = cursor
 
     def set_fault(self, fault: "Fault | None") -> None:
-        """Have a second run beside this one, as long as it, that has a fault; or with None, no longer."""
-        self._fault = fault
-        self._begin_faulty()
+        """Have a second run beside this one that has a fault; or with None, no longer.
+
+        It begins with the prompt: see `catch_up`.
+        """
+        self._faulty = FaultyRun(self.gpt, fault, self.prompt) if fault else None
+
+    @property
+    def behind(self) -> int:
+        """Characters that the faulty run has yet to write, to be as long as this one."""
+        return self.length - len(self._faulty.text) if self._faulty else 0
+
+    def catch_up(self, seconds: float = math.inf) -> None:
+        """Let the faulty run follow: by a step, and by more as long as there is time.
+
+        It chooses as this run did: by the sampler of the time, and where the user chose, the same.
+        Where it cannot go on, it is switched off, and this run stays as it is.
+        """
+        end = time.perf_counter() + seconds
+        try:
+            while self._faulty and self.behind:
+                self._faulty.step(self._choosers[-self.behind])
+                if time.perf_counter() >= end:
+                    return
+        except BaseException:
+            self._faulty = None
+            raise
 
     def watch_anatomy(self, watched: bool) -> None:
         """Tell apart what is wrong with the naive slide, from the present step on, or no longer.
@@ -300,19 +323,13 @@ class Session:
                 return inspect(other.policy, self._text, other.logits, self._cursor, characters)
         return inspect(self._real, self._text, self._logits, self._cursor, characters)
 
-    def _begin_faulty(self) -> None:
-        self._faulty = None
-        if self._fault:
-            self._faulty = FaultyRun(self.gpt, self._fault, self.prompt, self.sampler)
-            for _ in range(self.length - self._prompt_length):
-                self._faulty.step()
-
     def _faulty_state(self) -> FaultyState | None:
         if self._faulty is None:
             return None
         return FaultyState(
             self._faulty.fault,
             self.tokenizer.decode(self._faulty.text[self._prompt_length :]),
+            self.behind,
             self._faulty.differs_at(self._text),
             self._faulty.meters(self._text),
         )

@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 
-from kvtui.actions import Action, toward_limit
+from kvtui.actions import Action, follow, toward_limit
 from kvtui.engine_thread import EngineThread
 from kvtui.session import Session
 from kvtui.snapshot import Snapshot
@@ -45,7 +45,8 @@ class Stepper:
     async def work(self) -> None:
         """Carry out actions one after the other, and steps while running."""
         while True:
-            if not (self.running or self.to_limit) and self._actions.empty():
+            behind = self.snapshot.faulty is not None and self.snapshot.faulty.behind
+            if not (self.running or self.to_limit or behind) and self._actions.empty():
                 self._wake.clear()
                 self._idle.set()
                 await self._wake.wait()
@@ -53,6 +54,8 @@ class Stepper:
             begin = time.perf_counter()
             if not self._actions.empty():
                 await self._carry_out(self._actions.get_nowait())
+            elif behind:
+                await self._carry_out(follow)
             elif self.to_limit:
                 if below_limit := self.snapshot.length < self.snapshot.window_full_at:
                     await self._carry_out(toward_limit)
@@ -120,6 +123,13 @@ class Stepper:
         except Exception as error:  # whatever goes wrong, in the engine or a panel, the program goes on
             self.stop()
             self._complain(error)
+            await self._recover()
+        await self._painted()
+
+    async def _recover(self) -> None:
+        """After an error, show what the session is now; where even that fails, what was shown stays."""
+        try:
             self.snapshot = await self._engine.call(self.session.snapshot)
             self._show()
-        await self._painted()
+        except Exception as error:
+            self._complain(error)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from model.files import read_bytes
 from model.tokenizer import CharTokenizer
 
 
@@ -31,7 +32,7 @@ class Corpus:
         Raises OSError where it cannot be read, and ValueError for one that is not UTF-8, or whose last
         tenth has no room for a window of block_size + 1 characters.
         """
-        data = path.read_bytes()
+        data = read_bytes(path)
         text = decoded(data, path)
         if len(text) < (needed := 10 * block_size + 1):
             raise ValueError(

@@ -22,6 +22,12 @@ def open_file(path: Path) -> BinaryIO:
     return open(path, "rb")
 
 
+def read_bytes(path: Path) -> bytes:
+    """All that a file holds. Raises OSError for what is no file."""
+    with open_file(path) as file:
+        return file.read()
+
+
 def read_json(path: Path) -> Any:
     """What a JSON file holds. Raises OSError for what is no file, ValueError for what is no JSON."""
     with open_file(path) as file:

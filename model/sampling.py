@@ -18,9 +18,9 @@ def check_finite(logits: np.ndarray) -> float:
     """The largest of the logits. Raises LogitsNotFinite."""
     largest = float(logits.max())
     if not math.isfinite(largest):  # NaN too; -inf is a token that cannot be
+        more = "" if logits.dtype == np.float64 else "; float64 has more room"
         raise LogitsNotFinite(
-            f"the model's logits are not finite: its weights overflow in {logits.dtype}; "
-            "float64 has more room"
+            f"the model's logits are not finite: its weights overflow in {logits.dtype}{more}"
         )
     return largest
 

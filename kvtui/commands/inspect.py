@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from kvtui.commands.slide_policies import NAMES
+from kvtui.commands.slide_policies import NAMES, option_name
 from kvtui.errors import CommandError
 from kvtui.inspecting import Cursor, Inspection
 from kvtui.loading import load_model, load_tokenizer, model_at_work
@@ -31,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompt", metavar="TEXT", help="what the text begins with")
     parser.add_argument("-n", type=whole(0), default=20, metavar="N", help="characters more (default: 20)")
     parser.add_argument(
-        "--policy", choices=ENDLESS, default=Recompute.name, help="whose cache (default: the real model's)"
+        "--policy",
+        type=option_name,
+        choices=ENDLESS,
+        default=Recompute.name,
+        help="whose cache, past the limit (default: the real model's)",
     )
     parser.add_argument("--layer", type=whole(0), default=0, metavar="L", help="from 0 on (default: 0)")
     parser.add_argument("--head", type=whole(0), default=0, metavar="H", help="from 0 on (default: 0)")
@@ -49,6 +53,12 @@ def run(args: argparse.Namespace) -> int:
         prompt = given_prompt(tokenizer, args.prompt)
         sampler = make_sampler(args.temperature, args.top_k, args.seed or 0)
         session = Session(gpt, tokenizer, prompt, sampler=sampler)
+        below = session.window_full_at - session.length
+        if args.policy != Recompute.name and args.n <= below:
+            raise CommandError(
+                f"--policy {args.policy} is the real model until the text is past the limit: "
+                f"give -n at least {below + 1:,}, not {args.n:,}"
+            )
         for _ in range(args.n):
             session.step()
         session.inspect(Cursor(NAMES[args.policy].name, args.layer, args.head, args.entry))

@@ -1,13 +1,14 @@
 """`kvtui memory`: what the KV cache of any model takes, beside its weights."""
 
 import argparse
-import json
 from pathlib import Path
+from typing import Any
 
 from kvtui.errors import CommandError, explain
 from kvtui.figures import binary_size, count
 from kvtui.options import whole
 from kvtui.output import write, write_json
+from model.files import read_json
 from model.footprint import DTYPE_BITS, ModelShape, read_shape, sequences_that_outweigh
 from model.presets import PRESETS
 
@@ -60,15 +61,23 @@ def _shape(args: argparse.Namespace) -> tuple[ModelShape, str]:
     """The model that was named, and where its sizes are from."""
     if args.preset:
         return read_shape(PRESETS[args.preset]), PRESETS[args.preset]["source"]
+    options = _read(args.config)
     try:
-        options = json.loads(args.config.read_text(encoding="utf-8"))
-        if not isinstance(options, dict):
-            raise ValueError("it must hold a JSON object")
         return read_shape(options), str(args.config)
+    except ValueError as error:
+        raise CommandError(f"{args.config}: {error}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        options = read_json(path)
     except OSError as error:
         raise CommandError(f"{explain(error)}; --config takes a Hugging Face config.json") from None
     except ValueError as error:
-        raise CommandError(f"{args.config}: {error}") from None
+        raise CommandError(str(error)) from None
+    if not isinstance(options, dict):
+        raise CommandError(f"{path}: it must hold a JSON object")
+    return options
 
 
 def _for_people(shape: ModelShape, data: dict[str, int]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from kvtui.errors import CommandError
+from kvtui.errors import CommandError, one_line
 from kvtui.figures import binary_size, count, milliseconds, percent
 from kvtui.output import say, write, write_json
 from kvtui.prompts import encode_prompt
@@ -14,18 +14,25 @@ from kvtui.table import Table
 from kvtui.visual import POLICY_LABELS, Look
 from model.corpus import decoded
 from model.experiments.policies import STARTS, PolicyRow, Spread, given_texts, policy_rows, written_texts
+from model.files import read_bytes
 from model.gpt import GPT
 from model.limit import POLICIES, LimitPolicy, Refill
 from model.tokenizer import CharTokenizer
 
-NAMES = {policy.name.replace(" ", "-"): policy for policy in POLICIES}
+
+def option_name(name: str) -> str:
+    """A policy's name as an option has it; options take the name that JSON has, too."""
+    return name.replace(" ", "-")
+
+
+NAMES = {option_name(policy.name): policy for policy in POLICIES}
 HEADINGS = ("policy", "agreement", "mean KL", "max KL", "bits/char", "mean step", "cache")
 SAWTOOTH = 64  # steps that are drawn
 
 
 def named_policies(text: str) -> tuple[type[LimitPolicy], ...]:
     """The type of an option that takes names of policies, separated by commas; or all of them."""
-    names = NAMES if text == "all" else dict.fromkeys(text.split(","))
+    names = NAMES if text == "all" else dict.fromkeys(map(option_name, text.split(",")))
     if unknown := [name for name in names if name not in NAMES]:
         raise argparse.ArgumentTypeError(f"must be all, or some of {','.join(NAMES)}, not {unknown[0]!r}")
     return tuple(NAMES[name] for name in names)
@@ -61,7 +68,7 @@ def _texts(
 
 def _read(path: Path) -> str:
     try:
-        return decoded(path.read_bytes(), path)
+        return decoded(read_bytes(path), path)
     except ValueError as error:
         raise CommandError(str(error)) from None
 
@@ -75,7 +82,7 @@ def _told(texts: Iterable[Sequence[int]], starts: int) -> Iterator[Sequence[int]
 
 def _method(args: argparse.Namespace, starts: int) -> str:
     """How the figures below it were obtained."""
-    texts = "texts that the real model draws" if args.text is None else args.text.name
+    texts = "texts that the real model draws" if args.text is None else one_line(args.text.name)
     each = count(args.steps, "step")
     return (
         f"{count(starts, 'starting point')} in {texts}, {each} past the limit from each\n"

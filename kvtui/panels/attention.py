@@ -18,7 +18,7 @@ class AttentionPanel(StripPanel):
         inspection = view.inspection
         cursor, dot = inspection.cursor, view.look.dot
         last = view.snapshot.model.n_layer - 1
-        return f"Attention {dot} {POLICY_LABELS[cursor.policy]} {dot} layer {cursor.layer} of 0 to {last}"
+        return f"Attention {dot} {_whose(view)} {dot} layer {cursor.layer} of 0 to {last}"
 
     def subtitle(self, view: View) -> str:
         inspection = view.inspection
@@ -45,3 +45,13 @@ class AttentionPanel(StripPanel):
             lines += self.strips(label, levels, layout, look, colour, inspection.entry, after, tall)
         at = [(tick, str(tick), DIM) for tick in ticks(layout.capacity) if tick < stored]
         return [*lines, row(layout, "entry", at)]
+
+
+def _whose(view: View) -> str:
+    """The policy whose cache is looked into; where that is not the one on the right, why not."""
+    looked_at = view.inspection.cursor.policy
+    asked = view.pair[1] if view.pair else looked_at
+    label = POLICY_LABELS[looked_at]
+    if asked == looked_at:
+        return label
+    return f"{label}, as {asked} {'has ended' if asked in view.snapshot.ended else 'is until the limit'}"

@@ -24,7 +24,7 @@ class CachePanel(StripPanel):
     def show(self, view: View) -> None:
         super().show(view)
         if self._waiting:
-            self._repaint()  # the figures in the title do not wait
+            self.retitle()  # its figures do not wait
 
     def title(self, view: View) -> str:
         snapshot, dot = view.snapshot, view.look.dot

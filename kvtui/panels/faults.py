@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from kvtui.faulty import FaultyState, Meter
+from kvtui.figures import count
 from kvtui.panels.panel import Line, Panel, View, paragraph
 from kvtui.snapshot import Snapshot
 from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, Look
@@ -80,7 +81,10 @@ class FaultPanel(Panel):
             note = "The second run is being computed ..." if computing else "It is off: press enter."
             return [*about, Content(), Content.styled(note, BRIGHT)]
         meters: list[Line] = [_meter(meter, look) for meter in faulty.meters]
-        if snapshot.past_limit:
+        if faulty.behind:
+            note = f"The second run follows: {count(faulty.behind, 'character')} to go."
+            meters.append(Content.styled(note, BRIGHT))
+        elif snapshot.past_limit and not any(meter.notices for meter in faulty.meters[:-1]):
             note = "Past the limit all is computed anew at every step: what was wrong in the cache is gone."
             meters += [Content.styled(line.plain, DIM) for line in paragraph(note, width, 2, look.ellipsis)]
         room = height - len(about) - len(meters) - 2

@@ -173,19 +173,30 @@ class Panel(ViewWidget, can_focus=True):
         if width < 6 or height < 3:
             return []
         look = view.look
-        frame, title, note = (
-            self.get_visual_style(f"panel--{part}") for part in ("frame", "title", "note")
-        )
-        upper_left, upper_right, lower_left, lower_right, across, down = look.frame
+        frame, note = (self.get_visual_style(f"panel--{part}") for part in ("frame", "note"))
+        _, _, lower_left, lower_right, across, down = look.frame
         inner = [self.strip(line, width - 4) for line in self.body(view, width - 4, height - 2)]
         inner += [self.strip(Content(), width - 4)] * (height - 2 - len(inner))
         left, right = Segment(f"{down} ", frame.rich_style), Segment(f" {down}", frame.rich_style)
-        room = width - 6
-        heading = cut(Content.styled(self.title(self._waiting or view), title), room, look.ellipsis)
-        reading = cut(Content.styled(self.subtitle(view), note), room, look.ellipsis)
-        top = _edge(upper_left, upper_right, across, heading, False, width, frame)
+        reading = cut(Content.styled(self.subtitle(view), note), width - 6, look.ellipsis)
         bottom = _edge(lower_left, lower_right, across, reading, True, width, frame)
-        return [top, *(Strip([left, *strip, right], width) for strip in inner[: height - 2]), bottom]
+        boxed = (Strip([left, *strip, right], width) for strip in inner[: height - 2])
+        return [self._top(self._waiting or view, width), *boxed, bottom]
+
+    def retitle(self) -> None:
+        """Paint the title of a view that waits; all else stays."""
+        if self._drawn and self._waiting and self.framed and self.is_on_screen:
+            width = self._drawn_size.width
+            before, self._drawn[0] = self._drawn[0], self.strip(self._top(self._waiting, width), width)
+            x, differing = changed(before, self._drawn[0])
+            if differing:
+                self.refresh(Region(x, 0, differing, 1))
+
+    def _top(self, view: View, width: int) -> Content:
+        frame, title = (self.get_visual_style(f"panel--{part}") for part in ("frame", "title"))
+        upper_left, upper_right, _, _, across, _ = view.look.frame
+        heading = cut(Content.styled(self.title(view), title), width - 6, view.look.ellipsis)
+        return _edge(upper_left, upper_right, across, heading, False, width, frame)
 
     def title(self, view: View) -> str:
         """What the panel shows, and how much of it."""

@@ -7,7 +7,7 @@ import numpy as np
 from kvtui.figures import count, milliseconds
 from kvtui.panels.panel import Line, View, ViewWidget, paragraph
 from kvtui.snapshot import PolicyState, Snapshot
-from model.limit import NaiveSlide
+from model.limit import AttentionSinks, Refill
 
 
 class Sentence(ViewWidget):
@@ -30,8 +30,7 @@ def sentence(view: View) -> str:
         return _prefill(snapshot)
     if not snapshot.past_limit:
         return _decode(snapshot)
-    naive = snapshot.policy(NaiveSlide.name)
-    return _naive(snapshot, naive) if naive in view.shown_beside and naive else _recompute(snapshot)
+    return _beside(snapshot, view.shown_beside[-1]) if view.shown_beside else _recompute(snapshot)
 
 
 def _back(snapshot: Snapshot) -> str:
@@ -75,10 +74,19 @@ def _recompute(snapshot: Snapshot) -> str:
     return text + (f" instead of {milliseconds(float(np.median(decode)))}." if len(decode) else ".")
 
 
-def _naive(snapshot: Snapshot, naive: PolicyState) -> str:
+def _beside(snapshot: Snapshot, policy: PolicyState) -> str:
     n, size = snapshot.length, snapshot.model.block_size
-    at_last = int((naive.cache.positions == size - 1).sum())
-    text = f"Character {n:,}: the naive cache dropped its oldest entry; {at_last:,} of its {size:,} "
-    text += f"entries were computed at position {size - 1:,}. Its choice "
-    agree = naive.comparisons[-1].agree
-    return text + ("is the real model's." if agree else "is not the real model's.")
+    choice = f"Its choice is {'' if policy.comparisons[-1].agree else 'not '}the real model's."
+    if policy.name == Refill.name:
+        stored = policy.cache.stored
+        return (
+            f"Character {n:,}: the refill cache holds {stored:,} of {size:,} entries, each at its rightful "
+            f"place. Once full, it forgets the oldest and computes the others again. {choice}"
+        )
+    at_last = int((policy.cache.positions == size - 1).sum())
+    sinks = "attention sinks kept the first few entries and dropped the oldest of the others"
+    done = sinks if policy.name == AttentionSinks.name else "the naive cache dropped its oldest entry"
+    return (
+        f"Character {n:,}: {done}; {at_last:,} of its {size:,} entries were computed at position "
+        f"{size - 1:,}. {choice}"
+    )

@@ -26,7 +26,8 @@ PANELS = (
     ),
     (
         "Next character",
-        "The likeliest next characters and their probabilities, the choice marked. With n, or o for "
+        "The likeliest next characters and the probabilities that the model gives them, whatever the "
+        "temperature; the choice is marked. With n, or o for "
         "others, two ways to go on past the limit stand side by side; both read the same text, the real "
         "model's, so that every step is a fair comparison. KL, in nats, tells how far apart two "
         "predictions are; 0 is equal.",

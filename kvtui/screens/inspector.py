@@ -58,9 +58,9 @@ class InspectorScreen(LabScreen):
 
     def action_entry(self, by: int) -> None:
         if self.view:
-            inspection = self.view.inspection
-            newest = len(inspection.characters) - 1
-            entry = max(0, min(newest, inspection.entry + by))
+            newest = len(self.view.inspection.characters) - 1
+            at = newest if self.cursor.entry is None else min(self.cursor.entry, newest)
+            entry = max(0, min(newest, at + by))
             self.look_at(replace(self.cursor, entry=None if entry == newest else entry))
 
     def action_layer(self, by: int) -> None:

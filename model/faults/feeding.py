@@ -11,7 +11,8 @@ from model.limit import Recompute
 
 def last_token_twice(prefill: Prefill) -> Prefill:
     def faulty(gpt: GPT, tokens: Array, cache: KVCache) -> Array:
-        prefill(gpt, tokens[1 - cache.max_seq_len :], cache)
+        if fitting := cache.max_seq_len - 1:
+            prefill(gpt, tokens[-fitting:], cache)
         return gpt.forward(tokens[-1:], cache)[-1]
 
     return faulty
@@ -20,7 +21,8 @@ def last_token_twice(prefill: Prefill) -> Prefill:
 LAST_PROMPT_TOKEN_TWICE = Fault(
     "last-prompt-token-twice",
     "The last token of a prompt is read with the prompt, and then again as the first step: it is in the "
-    "cache twice, and everything after it stands one position too far.",
+    "cache twice, and everything after it stands one position too far. (In a model with a single position "
+    "there is no room for it.)",
     "zml/zml#181: the first token that came out was dropped, and the last of the prompt was fed again",
     (("limit.policy.prefill", last_token_twice),),
 )

@@ -228,6 +228,16 @@ async def test_a_fault_in_the_engine_is_shown_and_the_program_goes_on(make_app, 
         assert app.snapshot.length == 4
 
 
+async def test_where_not_even_a_snapshot_can_be_made_the_program_goes_on(make_app, monkeypatch):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        with monkeypatch.context() as patch:
+            patch.setattr(Session, "snapshot", lambda _: 1 / 0)
+            await press(app, pilot, "space")
+        await press(app, pilot, "space")
+        assert app.snapshot.length == 5
+
+
 @pytest.mark.parametrize("look", [Look(), Look(ascii=True)], ids=["blocks", "ascii"])
 @pytest.mark.parametrize("theme", ["kvtui-dark", "kvtui-light", "ansi-dark"])
 async def test_any_keys_at_any_size_never_crash(make_app, theme, look):

@@ -28,7 +28,7 @@ def session(perturbed):
 
 def test_the_files_hold_every_step(session, tmp_path):
     snapshot = session.snapshot()
-    export_run(snapshot, session.tokenizer.characters, "<svg/>", tmp_path / "run.1")
+    export_run(snapshot, session.tokenizer.characters, "greedy", "<svg/>", tmp_path / "run.1")
     run = json.loads((tmp_path / "run.1.json").read_text(encoding="utf-8"))
     with open(tmp_path / "run.1.csv", encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
@@ -46,9 +46,33 @@ def test_the_files_hold_every_step(session, tmp_path):
     assert all(row["kl"] is None for row in run["steps"][:6])
 
 
+def test_the_json_file_has_every_policy_and_how_characters_were_chosen(session, tmp_path):
+    snapshot, characters = session.snapshot(), session.tokenizer.characters
+    export_run(snapshot, characters, "drawn", "", tmp_path / "run")
+    run = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert run["sampling"] == "drawn"
+    assert [entry["name"] for entry in run["policies"]] == ["naive slide", "attention sinks", "refill"]
+    for entry, state in zip(run["policies"], snapshot.beside, strict=True):
+        comparisons = state.comparisons
+        assert (entry["agree"], entry["mean_kl"], entry["max_kl"]) == (
+            comparisons.agreed,
+            comparisons.mean_kl,
+            comparisons.max_kl,
+        )
+        rows = entry["per_step"]
+        assert [row["position"] for row in rows] == [9, 10, 11, 12]
+        assert [row["other"] for row in rows] == [characters[c.other] for c in comparisons]
+        assert [row["kl"] for row in rows] == [c.kl for c in comparisons]
+        assert [row["ms"] for row in rows] == [s * 1e3 for s in comparisons.seconds.tolist()]
+        assert rows[0]["bits"] is None
+        assert [row["bits"] for row in rows[1:]] == comparisons.bits[1:].tolist()
+
+
 def test_where_there_is_no_folder_nothing_is_written(session, tmp_path):
     with pytest.raises(OSError, match="missing"):
-        export_run(session.snapshot(), session.tokenizer.characters, "", tmp_path / "missing" / "run")
+        export_run(
+            session.snapshot(), session.tokenizer.characters, "greedy", "", tmp_path / "missing" / "run"
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -62,5 +86,5 @@ def test_all_files_are_written_or_none(session, tmp_path, monkeypatch, written, 
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(type(error)):
-        export_run(session.snapshot(), session.tokenizer.characters, "", tmp_path / "run")
+        export_run(session.snapshot(), session.tokenizer.characters, "greedy", "", tmp_path / "run")
     assert list(tmp_path.iterdir()) == []

@@ -93,6 +93,33 @@ async def entry_line(app, pilot, press, entry):
     return text_of(app, EntryPanel)
 
 
+async def test_the_inspector_says_why_it_looks_into_another_cache_than_the_one_on_the_right(
+    make_app, press
+):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "n", "i")
+        assert "real model, as naive slide is until the limit" in text_of(app, AttentionPanel)
+        await press(app, pilot, "l", "space")
+        assert "Attention · naive slide ·" in text_of(app, AttentionPanel)
+        await press(app, pilot, "o", "o", "o")
+        assert "real model, as stop has ended" in text_of(app, AttentionPanel)
+
+
+async def test_keys_that_come_before_the_next_picture_all_move_the_entry(make_app, press):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, *["space"] * 6, "i")
+        for _ in range(4):
+            app.screen.action_entry(-1)
+        await app.settled()
+        assert app.snapshot.inspection.entry == app.snapshot.length - 1 - 4
+        for _ in range(9):
+            app.screen.action_entry(1)
+        await press(app, pilot, "space")
+        assert app.snapshot.inspection.entry == app.snapshot.length - 1
+
+
 async def test_all_policies_stand_in_a_table(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -107,6 +134,10 @@ async def test_all_policies_stand_in_a_table(make_app, press):
             assert f"{comparisons.mean_kl:.3f}" in line
             assert f"{comparisons.max_kl:.2f}" in line
             assert f"{comparisons.bits[1:].mean():.2f}" in line
+        real = next(line for line in text.splitlines() if "real model" in line)
+        assert (
+            f" {app.snapshot.steps.bits[-2:].mean():.2f} " in real
+        )  # of what was predicted past the limit
         assert "the text has ended" in next(line for line in text.splitlines() if "stop" in line)
 
 
@@ -162,6 +193,19 @@ async def test_a_fault_is_switched_on_and_off_and_the_sound_run_goes_on(make_app
         assert app.snapshot.length == 8
 
 
+async def test_a_fault_that_is_switched_on_late_follows_in_slices(make_app, press, monkeypatch):
+    monkeypatch.setattr("kvtui.actions.LONG_SLICE", 0.0)  # a picture after every step
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l", *["space"] * 9, "f")
+        seen = []
+        monkeypatch.setattr(FaultPanel, "show", lambda panel, view: seen.append(view.snapshot.faulty))
+        await press(app, pilot, "enter")
+        behind = [faulty.behind for faulty in seen if faulty]
+        assert sorted(set(behind), reverse=True) == list(range(app.snapshot.length - 3, -1, -1))
+        assert app.snapshot.faulty.behind == 0
+
+
 async def test_the_list_of_faults_goes_round(make_app, press):
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -203,6 +247,21 @@ async def test_the_digits_take_other_candidates_and_b_takes_them_back(make_app, 
         assert "Your choice" in text_of(app, "Sentence")
         await press(app, pilot, "b", "space")
         assert app.snapshot.generated != third
+
+
+async def test_a_digit_that_comes_when_the_run_has_gone_on_takes_nothing(make_app, press):
+    app = make_app()
+    async with app.run_test(size=(120, 40)):
+        app.stepper.running = True  # and a step is on its way
+        app.stepper.submit(Session.step)
+        app.action_take(2)
+        await app.settled()
+        assert app.snapshot.length == 4
+        assert "gone on by 1 character: press 3 again" in text_of(app, "Sentence")
+        app.action_take(2)
+        app.action_take(1)  # in one breath, from a text that stands
+        await app.settled()
+        assert app.snapshot.length == 6
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -40,6 +40,7 @@ def test_weights_that_overflow_in_computing(refused, copied_model, command):
     spoil(copied_model, "h.0.mlp.c_proj.weight", 1e38)
     line = refused(*command, "--dtype", "float32", "--model", copied_model)
     assert "logits are not finite" in line
+    assert "float64 has more room" in line
 
 
 def test_a_refusal_is_not_endless(refused, copied_model):

@@ -3,7 +3,7 @@
 import pytest
 
 from kvtui.errors import explain, one_line
-from kvtui.output import finite
+from kvtui.output import finite, write
 from kvtui.visual import visible
 
 
@@ -13,6 +13,14 @@ from kvtui.visual import visible
 )
 def test_every_character_can_be_seen(character, shown):
     assert visible(character) == shown
+
+
+def test_a_terminal_is_given_no_control_characters_and_a_file_what_there_is(capsys, monkeypatch):
+    write("a\x1b[2J\tb\r\n")
+    assert capsys.readouterr().out == "a\x1b[2J\tb\r\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    write("a\x1b[2J\tb\r\n")
+    assert capsys.readouterr().out == "a\\x1b[2J\tb\\r\n"
 
 
 def test_a_line_stays_a_line():

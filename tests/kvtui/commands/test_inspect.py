@@ -30,6 +30,12 @@ def test_a_place_that_the_model_does_not_have_is_refused(refused, model_dir, opt
     )
 
 
+def test_a_policy_that_has_not_parted_from_the_real_model_is_refused(kvtui, refused, model_dir):
+    argv = ["inspect", "--model", model_dir, "--prompt", "abc", "--policy", "naive-slide", "-n"]
+    assert "give -n at least 10, not 9" in refused(*argv, 9)
+    assert kvtui(*argv, 10).out.startswith("naive slide")
+
+
 def test_a_prompt_that_cannot_be_is_refused(refused, model_dir):
     assert "does not know" in refused("inspect", "--model", model_dir, "--prompt", "XYZ")
 

@@ -73,3 +73,11 @@ def test_a_config_that_cannot_be_is_refused_in_one_line(refused, tmp_path, text,
 )
 def test_bad_calls_are_refused_in_one_line(refused, argv):
     refused("memory", *argv)
+
+
+def test_what_is_no_file_or_has_no_end_is_refused(refused, tmp_path):
+    for path in ("/dev/zero", tmp_path):
+        assert "must be a file, not a folder, a pipe or a device" in refused("memory", "--config", path)
+    deep = tmp_path / "deep.json"
+    deep.write_text("[" * 100_000)
+    assert "is not JSON" in refused("memory", "--config", deep)

@@ -1,6 +1,7 @@
 """`kvtui slide --policies`: what can be done at the limit, as a table or as data."""
 
 import json
+import os
 
 import pytest
 
@@ -114,6 +115,26 @@ def test_some_policies_may_be_named_and_each_counts_once(policies):
     assert [entry["name"] for entry in data["policies"]] == ["refill", "naive slide"]
 
 
+def test_a_name_may_stand_as_json_has_it(policies):
+    assert [entry["name"] for entry in policies("naive slide,refill")["policies"]] == [
+        "naive slide",
+        "refill",
+    ]
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(refused, model_dir, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path, ""):
+        line = refused("slide", "--policies", "all", "--text", path, "--model", model_dir)
+        assert "must be a file, not a folder, a pipe or a device" in line
+
+
+def test_the_name_of_a_file_does_nothing_to_the_terminal(slide, text):
+    out = slide("--policies", "stop", "--text", text.rename(text.with_name("a\x1b[31m\nb"))).out
+    assert "\x1b" not in out
+    assert r"in a\x1b[31m\nb, 50 steps" in out
+
+
 def test_a_text_of_ones_own_is_read(policies, text, model_dir):
     gpt = GPT.load(model_dir)
     tokens = CharTokenizer.load(model_dir / "vocab.json").encode(text.read_text(encoding="utf-8"))
@@ -163,7 +184,7 @@ def test_the_sawtooth_is_on_one_scale():
     assert "▁▁▁" in _sawtooth([0.0] * 3)
 
 
-@pytest.mark.parametrize("names", ["", "naive slide", "all,stop", "stop,", "Refill"])
+@pytest.mark.parametrize("names", ["", "naive", "all,stop", "stop,", "Refill"])
 def test_a_policy_that_there_is_not_is_refused_with_those_that_there_are(refused, names):
     line = refused("slide", "--policies", names)
     assert "must be all, or some of recompute,naive-slide,attention-sinks,refill,stop" in line

@@ -200,7 +200,7 @@ class TestRefusals:
         assert "nothing.txt: No such" in refused("train", tmp_path / "nothing.txt", "--out", tmp_path / "o")
 
     def test_a_text_that_is_a_directory(self, refused, tmp_path):
-        assert "directory" in refused("train", tmp_path, "--out", tmp_path / "out")
+        assert "must be a file, not a folder" in refused("train", tmp_path, "--out", tmp_path / "out")
 
     def test_a_text_that_is_not_utf_8(self, refused, tmp_path):
         (tmp_path / "text.txt").write_bytes(b"caf\xe9 " * 1000)
