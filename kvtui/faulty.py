@@ -125,13 +125,13 @@ class FaultyRun:
 
     def _logits_meter(self, full: np.ndarray) -> Meter:
         share = float(np.abs(self._logits - full).max() / np.abs(full).max())
-        reading = f"{share:.0e} of the largest off a full pass"
+        reading = f"off by {share:.0e} (relative)" if share else "those of a full pass"
         return Meter("logits", reading, not share <= TOLERANCES[str(self._gpt.dtype)])
 
     def _cache_meter(self, right: Differences | None) -> Meter:
         """Each stored key and value against those of a full pass over the same characters."""
         if right is None:
-            return Meter("keys and values", "not for these characters", True)
+            return Meter("keys and values", "not of these characters", True)
         cache = self._policy.cache
         wrong = []
         for letter, differences, stored in (
@@ -141,16 +141,18 @@ class FaultyRun:
             off = np.flatnonzero(~are_rounding(differences, stored[:, :, : cache.offset]))
             wrong += [(int(layer), letter, float(differences[layer])) for layer in off]
         if not wrong:
-            return Meter("keys and values", "as in a full pass", False)
+            return Meter("keys and values", "those of a full pass", False)
         layer, letter, difference = min(wrong)
-        return Meter("keys and values", f"break in layer {layer}: |d{letter}| {difference:.0e}", True)
+        return Meter("keys and values", f"layer {layer} on: |d{letter}| {difference:.0e}", True)
 
     def _count_meter(self) -> Meter:
         stored, expected = self._policy.cache.offset, len(self._window)
-        reading = f"{stored:,} of {expected:,} that there should be"
+        reading = (
+            f"{stored:,}, as there should be" if stored == expected else f"{stored:,}, and not {expected:,}"
+        )
         return Meter("entries stored", reading, stored != expected)
 
     def _text_meter(self, sound: Sequence[int]) -> Meter:
         at = self.differs_at(sound)
-        reading = "as the sound model's" if at is None else f"parts after {at:,} characters"
+        reading = "as the sound model's" if at is None else f"parts at character {at + 1:,}"
         return Meter("text", reading, at is not None)

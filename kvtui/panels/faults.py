@@ -11,6 +11,8 @@ from kvtui.snapshot import Snapshot
 from kvtui.visual import BRIGHT, CACHED, DIM, NAIVE, Look
 from model.faults import FAULTS, Fault
 
+TEXTS = 4  # lines that both texts take at least, with their headings
+
 
 class FaultListPanel(Panel):
     chosen: Fault = FAULTS[0]
@@ -71,10 +73,9 @@ class FaultPanel(Panel):
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
-        about: list[Line] = list(paragraph(self.chosen.what, width, 6, look.ellipsis))
-        about.append(Content())
+        what: list[Line] = list(paragraph(self.chosen.what, width, 6, look.ellipsis))
         source = paragraph(f"Seen in {self.chosen.seen_in}", width, 3, look.ellipsis)
-        about += [Content.styled(line.plain, DIM) for line in source]
+        about = [*what, Content(), *(Content.styled(line.plain, DIM) for line in source)]
         faulty = snapshot.faulty
         if faulty is None or faulty.fault != self.chosen:
             computing = self.switched_on == self.chosen
@@ -87,14 +88,20 @@ class FaultPanel(Panel):
         elif snapshot.past_limit and not any(meter.notices for meter in faulty.meters[:-1]):
             note = "Past the limit all is computed anew at every step: what was wrong in the cache is gone."
             meters += [Content.styled(line.plain, DIM) for line in paragraph(note, width, 2, look.ellipsis)]
-        room = height - len(about) - len(meters) - 2
-        return [*about, Content(), *meters, Content(), *_texts(snapshot, faulty, look, width, room)]
+        room = height - len(meters) - 2
+        if len(about) > room - TEXTS:
+            left = room - TEXTS
+            about = [*paragraph(self.chosen.what, width, left, look.ellipsis)] if left > 0 else []
+        if about:
+            about.append(Content())
+        texts = _texts(snapshot, faulty, look, width, height - len(about) - len(meters) - 1)
+        return [*about, *meters, Content(), *texts]
 
 
 def _meter(meter: Meter, look: Look) -> Content:
     idea, mark = (NAIVE, look.differ) if meter.notices else (CACHED, look.agree)
     return Content.assemble(
-        (f"{mark} {meter.name:17}", f"bold {idea.style}"), (meter.reading, BRIGHT if meter.notices else DIM)
+        (f"{mark} {meter.name:16}", f"bold {idea.style}"), (meter.reading, BRIGHT if meter.notices else DIM)
     )
 
 

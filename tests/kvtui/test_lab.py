@@ -16,7 +16,7 @@ from kvtui.screens.faults import FaultsScreen
 from kvtui.screens.inspector import InspectorScreen
 from kvtui.screens.policies import PoliciesScreen
 from kvtui.session import Session
-from kvtui.visual import POLICY_IDEAS, Look
+from kvtui.visual import POLICY_IDEAS, Look, visible
 from model import GPTConfig
 from model.faults import FAULTS
 from model.limit import POLICIES
@@ -204,6 +204,18 @@ async def test_a_fault_that_is_switched_on_late_follows_in_slices(make_app, pres
         behind = [faulty.behind for faulty in seen if faulty]
         assert sorted(set(behind), reverse=True) == list(range(app.snapshot.length - 3, -1, -1))
         assert app.snapshot.faulty.behind == 0
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24), (60, 15)])
+async def test_what_a_fault_does_to_the_text_is_seen_in_small_windows_too(make_app, press, size):
+    app = make_app()
+    async with app.run_test(size=size) as pilot:
+        await press(app, pilot, "f", "enter", *["space"] * 4)
+        faulty, text = app.snapshot.faulty, text_of(app, FaultPanel)
+        assert faulty.generated == app.snapshot.generated  # this fault is quiet here: one text, seen twice
+        assert text.count("".join(map(visible, app.snapshot.text))) == 2
+        if size != (60, 15):
+            assert all(meter.reading in text for meter in faulty.meters)
 
 
 async def test_the_list_of_faults_goes_round(make_app, press):
