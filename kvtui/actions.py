@@ -25,6 +25,13 @@ def follow(session: Session) -> None:
     session.catch_up(LONG_SLICE)
 
 
+def no_fault(session: Session) -> str | None:
+    """The end of the run with a fault, as its screen is left."""
+    was_on = session.faulty
+    session.set_fault(None)
+    return "The fault is off again: its run ended as you left its screen." if was_on else None
+
+
 def word_at_limit(session: Session) -> str | None:
     full = session.length >= session.window_full_at
     return "The window is full already; b goes back." if full else None

@@ -43,6 +43,8 @@ from model.limit import POLICIES, NaiveSlide, Recompute
 
 SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 0.0)  # steps a second of a run; the last is as fast as it goes
 
+TOUR_BEGINS_ANEW = "The tour begins anew with the prompt, and this text goes: press t again for that."
+
 Result = TypeVar("Result")
 
 
@@ -332,13 +334,15 @@ class KvtuiApp(App[None]):
             self.action_zoom()
 
     def action_tour(self) -> None:
-        """Begin the tour, or where there is one, leave it."""
+        """Begin the tour, or where there is one, leave it. It has a text of its own: that is told first."""
         self.stepper.stop()
         self._leave_lab()
-        if self.stop is None:
-            self._go_to_stop(0)
-        else:
+        if self.stop is not None:
             self.action_leave()
+        elif self.snapshot.generated and self.stepper.word != TOUR_BEGINS_ANEW:
+            self._say(TOUR_BEGINS_ANEW)
+        else:
+            self._go_to_stop(0)
 
     def action_next_stop(self) -> None:
         if self.stop is not None and self.stop + 1 < len(STOPS):

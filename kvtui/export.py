@@ -26,7 +26,7 @@ def export_run(
         "dtype": model.dtype,
         "positions": model.block_size,
         "machine": asdict(Machine.here()),
-        "sampling": sampling,
+        "sampling_now": sampling,
         "prompt": snapshot.prompt,
         "text": snapshot.text,
         "prefill_ms": snapshot.prefill_seconds * 1e3,
@@ -83,7 +83,7 @@ def _write_all(texts: dict[Path, str]) -> None:
 
 
 STEP_KEYS = (
-    "position", "character", "ms", "recomputed", "uncached_ms", "max_abs_diff",
+    "position", "character", "taken", "ms", "recomputed", "uncached_ms", "max_abs_diff",
     "naive_ms", "real", "naive", "agree", "kl",
 )  # fmt: skip
 
@@ -95,7 +95,7 @@ def steps_of(snapshot: Snapshot, characters: Sequence[str]) -> Iterator[dict[str
     for i, (step, character) in enumerate(zip(snapshot.steps, snapshot.generated, strict=True)):
         row: dict[str, Any] = dict.fromkeys(STEP_KEYS)
         row |= {"position": step.position, "character": character, "ms": step.seconds * 1e3}
-        row["recomputed"] = step.recomputed
+        row |= {"taken": step.taken, "recomputed": step.recomputed}
         if step.baseline:
             row |= {"uncached_ms": step.baseline.seconds * 1e3, "max_abs_diff": step.baseline.max_abs_diff}
         if naive and i >= first_past:

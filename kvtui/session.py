@@ -133,18 +133,19 @@ class Session:
         before, baseline, went_back = self.length, self._baseline, self._went_back
         token = self._choice if rank is None else int(_likeliest(self._logits)[rank])
         try:
-            self._step(token, self.sampler if rank is None else lambda logits, position: token)
+            self._step(token, taken=rank is not None)
         except BaseException:
             self._return_to(before)
             self._baseline, self._went_back = baseline, went_back
             raise
         self.catch_up(0)
 
-    def _step(self, token: int, chooser: Sampler) -> None:
+    def _step(self, token: int, taken: bool) -> None:
+        """`taken`: by the user, whatever the sampler says."""
         self._went_back = False
         bits = bits_per_character(self._logits[None], [token])
         self._text.append(token)
-        self._choosers.append(chooser)
+        self._choosers.append((lambda logits, position: token) if taken else self.sampler)
         recomputed = self.length > self.window_full_at
         if not recomputed:
             self._rehearse()
@@ -153,7 +154,7 @@ class Session:
         seconds = self.clock() - begin
         self._take(logits)
         self._measure_baseline()
-        self._records.append(*Steps.row(seconds, bits, self._baseline))
+        self._records.append(*Steps.row(seconds, bits, taken, self._baseline))
         if recomputed:
             for other in self._beside:
                 other.step(self._text, logits, self.sampler)
@@ -230,6 +231,11 @@ class Session:
         self._faulty = FaultyRun(self.gpt, fault, self.prompt) if fault else None
 
     @property
+    def faulty(self) -> bool:
+        """Whether there is a run with a fault."""
+        return self._faulty is not None
+
+    @property
     def behind(self) -> int:
         """Characters that the faulty run has yet to write, to be as long as this one."""
         return self.length - len(self._faulty.text) if self._faulty else 0
@@ -269,9 +275,9 @@ class Session:
         self.baseline_mode = mode
         self._measure_baseline()
         if self._baseline and len(self._records):  # the last step has one now, too
-            seconds, bits, *_ = self._records.rows[-1]
+            seconds, bits, taken, *_ = self._records.rows[-1]
             self._records.keep(len(self._records) - 1)
-            self._records.append(*Steps.row(seconds, bits, self._baseline))
+            self._records.append(*Steps.row(seconds, bits, taken, self._baseline))
 
     def snapshot(self) -> Snapshot:
         text = self.tokenizer.decode(self._text)

@@ -64,6 +64,7 @@ class Step:
 
     position: int  # characters in the text, this one included
     seconds: float  # the model's own work
+    taken: bool  # the character was the user's choice, not the model's
     recomputed: bool  # past the limit: the whole window, instead of one position
     baseline: Baseline | None
 
@@ -72,7 +73,7 @@ class Step:
 # precision is enough for what is only shown, and a long run is small.
 STEP = np.dtype(
     [
-        ("seconds", "f8"), ("bits", "f4"),
+        ("seconds", "f8"), ("bits", "f4"), ("taken", "?"),
         ("mode", "u1"), ("baseline", "f8"), ("max_abs_diff", "f8"), ("max_abs_logit", "f8"),
     ]
 )  # fmt: skip
@@ -121,17 +122,17 @@ class Steps(Rows[Step]):
         self._window_full_at = window_full_at
 
     @staticmethod
-    def row(seconds: float, bits: float, baseline: Baseline | None) -> tuple[float, ...]:
+    def row(seconds: float, bits: float, taken: bool, baseline: Baseline | None) -> tuple[float, ...]:
         """The fields of STEP; `bits` is the surprise of the character that was appended."""
         if baseline is None:
-            return seconds, bits, 0, 0.0, 0.0, 0.0
+            return seconds, bits, taken, 0, 0.0, 0.0, 0.0
         mode = list(BaselineMode).index(baseline.mode)
-        return seconds, bits, mode, baseline.seconds, baseline.max_abs_diff, baseline.max_abs_logit
+        return seconds, bits, taken, mode, baseline.seconds, baseline.max_abs_diff, baseline.max_abs_logit
 
     def item(self, i: int) -> Step:
-        seconds, _, mode, baseline, diff, logit = self.rows[i].item()
+        seconds, _, taken, mode, baseline, diff, logit = self.rows[i].item()
         measured = Baseline(list(BaselineMode)[mode], baseline, diff, logit) if mode else None
-        return Step(self._first + i, seconds, i >= self.cached, measured)
+        return Step(self._first + i, seconds, taken, i >= self.cached, measured)
 
     @property
     def cached(self) -> int:

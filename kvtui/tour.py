@@ -108,7 +108,7 @@ STOPS = (
         "Baked in",
         "cache",
         "Below the strips: where each entry stands, and the position that it was computed at. With every "
-        "step the two are one further apart, and one entry more was computed at the last position.",
+        "step each stands one place further from there, and one more was computed at the last position.",
         _past_the_limit(40),
         naive=True,
     ),

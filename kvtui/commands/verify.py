@@ -9,7 +9,7 @@ from kvtui.machine import single_blas_thread
 from kvtui.output import finite, write, write_json
 from model.comparison import TOLERANCES
 from model.experiments.exactness import Check, exactness
-from model.faults import FAULTS
+from model.faults import FAULTS, Fault
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     show = (lambda text: None) if args.json else write
-    during = next((fault.active for fault in FAULTS if fault.name == args.with_fault), nullcontext)
+    fault = next((fault for fault in FAULTS if fault.name == args.with_fault), None)
+    during = fault.active if fault else nullcontext
     checks: list[Check] = []
     with single_blas_thread(), model_at_work():
         gpt = load_model(args.model, args.dtype)
@@ -39,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
     passed = all(check.passed for check in checks)
     tolerance = TOLERANCES[str(gpt.dtype)]
     if args.json:
-        fault = {"fault": args.with_fault} if args.with_fault else {}
+        with_fault = {"fault": fault.name} if fault else {}
         entries = [_entry(check) for check in checks]
-        write_json({"passed": passed, "tolerance": tolerance, "checks": entries, **fault})
-    elif args.with_fault:
-        write(_noticed(args.with_fault, checks))
+        write_json({"passed": passed, "tolerance": tolerance, "checks": entries, **with_fault})
+    elif fault:
+        write(_noticed(fault, checks))
     else:
         worst = max(map(_share, checks))
         verdict = "all paths agree" if passed else "FAILED"
@@ -51,11 +52,14 @@ def run(args: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-def _noticed(fault: str, checks: list[Check]) -> str:
+def _noticed(fault: Fault, checks: list[Check]) -> str:
     noticing = [check.name for check in checks if not check.passed]
+    places = " and ".join(place for place, _ in fault.patches)
+    where = f"it is in {places}; paths that do not go there stay right\n"
     if not noticing:
-        return f"no check notices {fault} in this model\n"
-    return f"{fault} is noticed by {len(noticing)} of {len(checks)} checks: {'; '.join(noticing)}\n"
+        return f"no check notices {fault.name} in this model; {where}"
+    names = "; ".join(noticing)
+    return f"{fault.name} is noticed by {len(noticing)} of {len(checks)} checks: {names}; {where}"
 
 
 def _share(check: Check) -> float:

@@ -28,7 +28,7 @@ class AnatomyPanel(Panel):
         return f"{title} {view.look.dot} {steps}"
 
     def subtitle(self, view: View) -> str:
-        return "KL in nats; the strip: every step, on one scale"
+        return "KL in nats: three comparisons, no sum; the strip: every step, on one scale"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         look, rows = view.look, view.snapshot.anatomy.rows

@@ -21,7 +21,7 @@ class FaultListPanel(Panel):
         return "Faults on purpose"
 
     def subtitle(self, view: View) -> str:
-        return "enter: on and off"
+        return "enter: on/off, one at a time"
 
     def choose(self, by: int) -> None:
         self.chosen = FAULTS[(FAULTS.index(self.chosen) + by) % len(FAULTS)]
@@ -86,7 +86,9 @@ class FaultPanel(Panel):
             note = f"The second run follows: {count(faulty.behind, 'character')} to go."
             meters.append(Content.styled(note, BRIGHT))
         elif snapshot.past_limit and not any(meter.notices for meter in faulty.meters[:-1]):
-            note = "Past the limit all is computed anew at every step: what was wrong in the cache is gone."
+            note = (
+                "Past the limit all is computed anew at every step; whatever was wrong in the cache goes."
+            )
             meters += [Content.styled(line.plain, DIM) for line in paragraph(note, width, 2, look.ellipsis)]
         room = height - len(meters) - 2
         if len(about) > room - TEXTS:

@@ -18,15 +18,16 @@ NAME = 18  # cells
 class Column(NamedTuple):
     heading: str
     width: int
+    rank: int  # columns of a higher one are left out first, where there is little room
 
 
 COLUMNS = (
-    Column("agree", 7),
-    Column("mean KL", 9),
-    Column("max KL", 8),
-    Column("bits/char", 11),
-    Column("ms/step", 10),
-    Column("cache", 11),
+    Column("agree", 7, 0),
+    Column("mean KL", 9, 1),
+    Column("max KL", 8, 4),
+    Column("bits/char", 11, 3),
+    Column("ms/step", 10, 2),
+    Column("cache", 11, 5),
 )
 
 
@@ -44,20 +45,33 @@ class LadderPanel(Panel):
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
-        heading = "".join(f"{column.heading:>{column.width}}" for column in COLUMNS)
+        columns = _fitting_columns(width - NAME)
+        heading = "".join(f"{column.heading:>{column.width}}" for column in columns)
         lines = [Content.styled(f"{'':{NAME}}{heading}", DIM)]
-        return [*lines, *(self._row(policy.name, snapshot, look, width) for policy in POLICIES)]
+        return [*lines, *(self._row(policy.name, columns, snapshot, look, width) for policy in POLICIES)]
 
-    def _row(self, name: str, snapshot: Snapshot, look: Look, width: int) -> Content:
+    def _row(
+        self, name: str, columns: Sequence[Column], snapshot: Snapshot, look: Look, width: int
+    ) -> Content:
         idea = POLICY_IDEAS[name]
         label = Content.styled(f"{f'{look.mark(idea)} {POLICY_LABELS[name]}':{NAME}}", f"bold {idea.style}")
         if name in snapshot.ended:
             return Content.assemble(label, ("the text has ended", DIM))
         figures = _figures(name, snapshot)
-        cells = "".join(f"{text:>{column.width}}" for text, column in zip(figures, COLUMNS, strict=True))
+        figured = zip(figures, COLUMNS, strict=True)
+        cells = "".join(f"{text:>{column.width}}" for text, column in figured if column in columns)
         room = width - NAME - len(cells) - 2
         shown = _seconds(name, snapshot)[-room:].tolist() if room > 3 else []
         return Content.assemble(label, (cells, BRIGHT), "  ", (look.sparkline(shown), idea.style))
+
+
+def _fitting_columns(width: int) -> list[Column]:
+    """As many as fit, the most telling ones, in their order."""
+    shown: list[Column] = []
+    for column in sorted(COLUMNS, key=lambda column: column.rank):
+        if sum(other.width for other in shown) + column.width <= width:
+            shown.append(column)
+    return [column for column in COLUMNS if column in shown]
 
 
 def _figures(name: str, snapshot: Snapshot) -> list[str]:

@@ -19,7 +19,7 @@ class LatencyPanel(Panel):
         return "Latency"
 
     def subtitle(self, view: View) -> str:
-        return f"the model's own work {view.look.dot} no warm-up"
+        return f"the model's own work {view.look.dot} warmed up"
 
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look

@@ -125,6 +125,7 @@ def _history(state: PolicyState, look: Look, width: int) -> Content:
 
 def _first_difference(view: View, state: PolicyState, width: int) -> Content:
     first = state.comparisons.first_difference
-    found = "no difference yet" if first is None else f"first difference at {first:,}"
-    same = f"one and the same until {view.snapshot.window_full_at:,} {view.look.dot} "
-    return Content.styled(same + found if len(same + found) <= width else found, DIM)
+    found = "no difference yet" if first is None else f"first difference after character {first:,}"
+    same = f"the same up to {view.snapshot.window_full_at:,} {view.look.dot} "
+    short = found.replace("character ", "")
+    return fitting(width, *(Content.styled(text, DIM) for text in (same + found, found, short)))

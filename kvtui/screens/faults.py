@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from textual.events import Click
 
+from kvtui.actions import no_fault
 from kvtui.keys import Key
 from kvtui.panels.faults import FaultListPanel, FaultPanel
 from kvtui.panels.panel import Panel
@@ -22,7 +23,7 @@ class FaultsScreen(LabScreen):
         return FaultListPanel("fault-list"), FaultPanel("fault")
 
     def on_unmount(self) -> None:
-        self.ask(lambda session: session.set_fault(None))
+        self.ask(no_fault)
 
     def on_click(self, event: Click) -> None:
         """A click chooses; one on what is chosen already switches it."""

@@ -27,10 +27,9 @@ PANELS = (
     (
         "Next character",
         "The likeliest next characters and the probabilities that the model gives them, whatever the "
-        "temperature; the choice is marked. With n, or o for "
-        "others, two ways to go on past the limit stand side by side; both read the same text, the real "
-        "model's, so that every step is a fair comparison. KL, in nats, tells how far apart two "
-        "predictions are; 0 is equal.",
+        "temperature; the choice is marked. With n, or o for others, two ways to go on past the limit "
+        "stand side by side; both read the same text, the real model's, so that every step is a fair "
+        "comparison. KL, in nats, tells how far apart two predictions are; 0 is equal.",
     ),
     (
         "KV cache",
@@ -45,7 +44,8 @@ PANELS = (
         "work alone. Press u to compute every character without a cache too: 128 rows at a time, which is "
         "the fair comparison, or with the scores of all pairs of characters at once, which takes more "
         "memory; up to 128 characters the two are the same. The logits, the numbers behind the "
-        "probabilities, must be the same, to rounding.",
+        "probabilities, must be the same, to rounding. A step of the naive slide also moves all entries "
+        "by a place, right after a full pass, so it takes longer than one within the window.",
     ),
     (
         "Time per step",
@@ -65,12 +65,15 @@ PANELS = (
         "the same text: compute the window again (the real model), drop the oldest entry (naive slide), "
         "keep the first four as well (attention sinks), drop many at once and compute the rest again "
         "(refill), or stop. Below: how much of the naive slide's error comes from wrong positions, and how "
-        "much from context that is gone.",
+        "much from stale context: what entries hold of characters that were dropped. The two are "
+        "comparisons of their own, not shares of a sum. With a temperature, choices are draws, and two "
+        "that think nearly alike can draw differently.",
     ),
     (
         "Faults",
         "Press f. Mistakes that real caches have had. One that is switched on runs in a second model from "
-        "the same prompt: see what it does to the text, and which of the measurements notice it.",
+        "the same prompt, as long as this screen is open, and appends what you choose by 1 to 5 as well: "
+        "see what the fault does to the text, and which of the measurements notice it.",
     ),
 )
 

@@ -445,6 +445,9 @@ async def test_the_tour_tells_its_story_on_the_running_model(make_app):
     app = make_app("ab")
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space", "t")
+        assert app.stop is None
+        assert "press t again" in screen_text(app)
+        await press(app, pilot, "t")
         lengths = []
         for number, stop in enumerate(STOPS):
             assert app.stop == number
@@ -466,7 +469,8 @@ async def test_the_tour_can_be_left_at_any_stop(make_app, size):
     app = make_app("ab")
     async with app.run_test(size=size) as pilot:
         for stops in range(len(STOPS)):
-            await press(app, pilot, "t", *["enter"] * stops, "escape")
+            begin = ["t"] if stops == 0 else ["t", "t"]
+            await press(app, pilot, *begin, *["enter"] * stops, "escape")
             assert app.stop is None
             length = app.snapshot.length
             await press(app, pilot, "space")

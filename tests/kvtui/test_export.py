@@ -23,6 +23,8 @@ def session(perturbed):
         session.set_baseline(mode)
         for _ in range(5):
             session.step()
+    session.back()
+    session.step(rank=2)
     return session
 
 
@@ -38,6 +40,7 @@ def test_the_files_hold_every_step(session, tmp_path):
     assert [row["character"] for row in table] == list(snapshot.generated)
     for row, step in zip(run["steps"], snapshot.steps, strict=True):
         assert tuple(row) == STEP_KEYS
+        assert row["taken"] == (step.position == 12)
         assert row["ms"] == step.seconds * 1e3
         assert (row["uncached_ms"] is None) == (step.baseline is None)
     past = run["steps"][6:]
@@ -50,7 +53,7 @@ def test_the_json_file_has_every_policy_and_how_characters_were_chosen(session, 
     snapshot, characters = session.snapshot(), session.tokenizer.characters
     export_run(snapshot, characters, "drawn", "", tmp_path / "run")
     run = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
-    assert run["sampling"] == "drawn"
+    assert run["sampling_now"] == "drawn"
     assert [entry["name"] for entry in run["policies"]] == ["naive slide", "attention sinks", "refill"]
     for entry, state in zip(run["policies"], snapshot.beside, strict=True):
         comparisons = state.comparisons

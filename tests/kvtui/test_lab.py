@@ -138,6 +138,15 @@ async def test_all_policies_stand_in_a_table(make_app, press):
         assert (
             f" {app.snapshot.steps.bits[-2:].mean():.2f} " in real
         )  # of what was predicted past the limit
+        for size, gone in (
+            ((60, 20), ["cache"]),
+            ((40, 20), ["bits/char", "ms/step"]),
+        ):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            heading = text_of(app, LadderPanel).splitlines()[1]
+            assert "agree" in heading
+            assert not [column for column in gone if column in heading], heading
         assert "the text has ended" in next(line for line in text.splitlines() if "stop" in line)
 
 
