@@ -2,10 +2,14 @@
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kvtui.figures import count, milliseconds, percent
 from kvtui.session import Session
 from kvtui.visual import visible
+
+if TYPE_CHECKING:  # the first picture need not wait for it
+    from model.faults import Fault
 
 SLICE = 0.03  # seconds of engine work between two pictures on the way to the limit
 LONG_SLICE = 0.12  # the same, where a step takes long
@@ -25,9 +29,14 @@ def follow(session: Session) -> None:
     session.catch_up(LONG_SLICE)
 
 
+def switch_fault(session: Session, fault: "Fault") -> None:
+    """Switch it on; or where it is on already, off."""
+    session.set_fault(None if session.fault == fault else fault)
+
+
 def no_fault(session: Session) -> str | None:
     """The end of the run with a fault, as its screen is left."""
-    was_on = session.faulty
+    was_on = session.fault
     session.set_fault(None)
     return "The fault is off again: its run ended as you left its screen." if was_on else None
 
@@ -44,9 +53,7 @@ def one_back(session: Session) -> str | None:
 def take(session: Session, rank: int, length: int | None = None) -> str | None:
     """A step with the so-manieth candidate; of a text of that `length`, if it was running until now."""
     if length not in (None, session.length):
-        return (
-            f"The run had gone on by {count(session.length - length, 'character')}: press {rank + 1} again."
-        )
+        return f"The text has changed before the key came: press {rank + 1} again."
     candidates = session.snapshot().candidates
     if rank >= min(len(candidates), session.gpt.config.vocab_size):
         return f"There are only {count(len(candidates), 'candidate')}."

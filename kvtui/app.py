@@ -120,6 +120,10 @@ class KvtuiApp(App[None]):
         if self.curve_store and not self.curves.rows:
             self._begin_measuring(QUICK_CONTEXTS, QUICK_SECONDS)
 
+    def action_command_palette(self) -> None:
+        if self.size.height > 4:  # its list needs a line: Textual's own keys fail in less
+            super().action_command_palette()
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Every action of the main screen, and what Textual brings."""
         for key in KEYS:

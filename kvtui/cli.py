@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_output()
         return _fail(explain(error))
     except MemoryError as error:
-        return _fail(f"not enough memory: {error}")
+        return _fail(f"not enough memory{f': {error}' if str(error) else ''}")
     except KeyboardInterrupt as interrupt:
         say(f"kvtui: {one_line(str(interrupt)) or 'interrupted'}")
         return INTERRUPTED

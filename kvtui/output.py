@@ -3,14 +3,21 @@
 import json
 import sys
 from typing import Any
+from unicodedata import category
+
+BIDIRECTIONAL = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def write(text: str) -> None:
     """Data, seen at once. A terminal gets it with control characters spelled out: a text can hold any."""
-    if sys.stdout.isatty():
-        text = "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
-    sys.stdout.write(text)
+    sys.stdout.write("".join(map(_harmless, text)) if sys.stdout.isatty() else text)
     sys.stdout.flush()
+
+
+def _harmless(character: str) -> str:
+    """A character as it is, unless it controls the terminal, breaks a line, or turns the text round."""
+    controls = character in BIDIRECTIONAL or category(character) in ("Cc", "Cs", "Zl", "Zp")
+    return repr(character)[1:-1] if controls and character not in "\n\t" else character
 
 
 def write_json(data: dict[str, Any]) -> None:

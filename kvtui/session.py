@@ -6,7 +6,8 @@ back is exact: the cache is trimmed, or filled again the way that it was filled 
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,15 +106,16 @@ class Session:
             if seconds > LONGEST_REHEARSED_PREFILL:
                 break
         choice = self.sampler(logits, len(tokens))
-        faulty = FaultyRun(self.gpt, self._faulty.fault, tokens) if self._faulty else None
+        baseline = self._measured_baseline(tokens, logits)
+        faulty = FaultyRun(self.gpt, self.fault, tokens) if self.fault else None
         # Nothing has changed so far, whatever failed.
         self._text, self._prompt_length, self._choosers = tokens, len(tokens), list[Sampler]()
         self._real, self._logits, self._choice, self._faulty = real, logits, choice, faulty
-        self._prefill_seconds, self._busy_until, self._went_back = seconds, -math.inf, False
+        self._baseline, self._went_back = baseline, False
+        self._prefill_seconds, self._busy_until = seconds, -math.inf
         self._records, self._anatomy = Records(STEP), Records(ANATOMY)
         for other in self._beside:
             other.begin(self.window_full_at)
-        self._measure_baseline()
 
     @property
     def length(self) -> int:
@@ -135,10 +137,11 @@ class Session:
         try:
             self._step(token, taken=rank is not None)
         except BaseException:
-            self._return_to(before)
             self._baseline, self._went_back = baseline, went_back
+            self._return_to(before)
             raise
         self.catch_up(0)
+        self._busy_until = self.clock()
 
     def _step(self, token: int, taken: bool) -> None:
         """`taken`: by the user, whatever the sampler says."""
@@ -160,7 +163,6 @@ class Session:
                 other.step(self._text, logits, self.sampler)
             if self._anatomy_watched:
                 self._anatomy.append(*self._taken_apart())
-        self._busy_until = self.clock()
 
     def _take(self, logits: np.ndarray) -> None:
         """What the model expects next, and what is chosen of it. Raises LogitsNotFinite."""
@@ -176,13 +178,24 @@ class Session:
         self._take(self._replay())
         for other in self._beside:
             other.return_to(self._text)
-        if self._faulty:
-            self._faulty.back_to(length)
+        self._lead_back()
 
     def back(self) -> bool:
         """Undo the last step exactly; False at the prompt, where there is nothing to undo."""
         if self.length == self._prompt_length:
             return False
+        shorter = self.length - 1
+        try:
+            self._undo_step()
+        except BaseException:
+            self._baseline = None  # of the longer text
+            self._return_to(shorter)
+            raise
+        self._went_back = True
+        self._lead_back()
+        return True
+
+    def _undo_step(self) -> None:
         was_past_limit = self.length > self.window_full_at
         self._text.pop()
         self._choosers.pop()
@@ -192,18 +205,20 @@ class Session:
             for other in self._beside:
                 other.back(self._text)
         self._take(self._replay() if was_past_limit else self._trimmed())
-        if self._faulty:
-            self._faulty.back_to(self.length)
         self._measure_baseline()
-        self._went_back = True
-        return True
+
+    def _lead_back(self) -> None:
+        """Take the faulty run back, too, where it is longer than this one."""
+        with self._or_without_fault():
+            if self._faulty:
+                self._faulty.back_to(self.length)
 
     def back_to(self, length: int) -> None:
         """Undo all steps behind so many characters, at once, and as exactly as `back` does."""
         if self._prompt_length <= length < self.length:
+            self._baseline, self._went_back = None, True
             self._return_to(length)
             self._measure_baseline()
-            self._went_back = True
 
     @property
     def prompt(self) -> list[int]:
@@ -216,8 +231,7 @@ class Session:
 
     def set_sampler(self, sampler: Sampler) -> None:
         """Choose otherwise from here on; what was written stays."""
-        self.sampler = sampler
-        self._take(self._logits)
+        self._choice, self.sampler = sampler(self._logits, self.length), sampler
 
     def inspect(self, cursor: Cursor | None) -> None:
         """Look into a cache with every snapshot, or with None no longer."""
@@ -231,9 +245,9 @@ class Session:
         self._faulty = FaultyRun(self.gpt, fault, self.prompt) if fault else None
 
     @property
-    def faulty(self) -> bool:
-        """Whether there is a run with a fault."""
-        return self._faulty is not None
+    def fault(self) -> "Fault | None":
+        """What the second run has, where there is one."""
+        return self._faulty.fault if self._faulty else None
 
     @property
     def behind(self) -> int:
@@ -247,11 +261,17 @@ class Session:
         Where it cannot go on, it is switched off, and this run stays as it is.
         """
         end = time.perf_counter() + seconds
-        try:
+        with self._or_without_fault():
             while self._faulty and self.behind:
                 self._faulty.step(self._choosers[-self.behind])
                 if time.perf_counter() >= end:
                     return
+
+    @contextmanager
+    def _or_without_fault(self) -> Iterator[None]:
+        """Where the faulty run breaks off, it is switched off: half a step would be judged falsely."""
+        try:
+            yield
         except BaseException:
             self._faulty = None
             raise
@@ -342,7 +362,7 @@ class Session:
 
     def _taken_apart(self) -> Sequence[float]:
         """The fields of ANATOMY for the present step."""
-        anatomy = take_apart(self._naive, self._text, self._logits, self._beside[0].logits)
+        anatomy = take_apart(self._naive, self._text, self._logits, self._beside[0].logits, self.sampler)
         pairs = (getattr(anatomy, pair) for pair in PAIRS)
         return [self.length, *(figure for pair in pairs for figure in (pair.kl, pair.agree))]
 
@@ -382,18 +402,23 @@ class Session:
 
     def _measure_baseline(self) -> None:
         """Hold the present logits against a full forward pass, if one is asked for."""
-        mode, self._baseline = self.baseline_mode, None
+        self._baseline = None
+        self._baseline = self._measured_baseline(self._text, self._logits)
+
+    def _measured_baseline(self, text: Sequence[int], shown: np.ndarray) -> Baseline | None:
+        """For the logits (V,) that are shown for a text."""
+        mode = self.baseline_mode
         if mode is BaselineMode.OFF:
-            return
-        window = self._text[-self.gpt.config.block_size :]
+            return None
+        window = text[-self.gpt.config.block_size :]
         if mode not in self._warmed_up:
             forward_uncached(self.gpt, window, mode.block_rows)
             self._warmed_up.add(mode)
         begin = self.clock()
         logits = forward_uncached(self.gpt, window, mode.block_rows)[-1]
         seconds = self.clock() - begin
-        diff = float(np.abs(logits - self._logits).max())
-        self._baseline = Baseline(mode, seconds, diff, float(np.abs(logits).max()))
+        diff = float(np.abs(logits - shown).max())
+        return Baseline(mode, seconds, diff, float(np.abs(logits).max()))
 
     def _candidates(self, logits: np.ndarray, chosen: int) -> tuple[Candidate, ...]:
         probabilities = softmax(logits)

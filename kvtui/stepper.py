@@ -45,7 +45,7 @@ class Stepper:
     async def work(self) -> None:
         """Carry out actions one after the other, and steps while running."""
         while True:
-            behind = self.snapshot.faulty is not None and self.snapshot.faulty.behind
+            behind = self.session.behind
             if not (self.running or self.to_limit or behind) and self._actions.empty():
                 self._wake.clear()
                 self._idle.set()
@@ -118,7 +118,9 @@ class Stepper:
             return action(self.session), self.session.snapshot()
 
         try:
-            self.word, self.snapshot = await self._engine.call(act)
+            word, self.snapshot = await self._engine.call(act)
+            if action is not follow:  # which nobody asked for: what was said stays
+                self.word = word
             self._show()
         except Exception as error:  # whatever goes wrong, in the engine or a panel, the program goes on
             self.stop()

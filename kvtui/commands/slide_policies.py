@@ -32,7 +32,7 @@ SAWTOOTH = 64  # steps that are drawn
 
 def named_policies(text: str) -> tuple[type[LimitPolicy], ...]:
     """The type of an option that takes names of policies, separated by commas; or all of them."""
-    names = NAMES if text == "all" else dict.fromkeys(map(option_name, text.split(",")))
+    names = NAMES if text == "all" else dict.fromkeys(option_name(name.strip()) for name in text.split(","))
     if unknown := [name for name in names if name not in NAMES]:
         raise argparse.ArgumentTypeError(f"must be all, or some of {','.join(NAMES)}, not {unknown[0]!r}")
     return tuple(NAMES[name] for name in names)

@@ -52,6 +52,8 @@ def _whose(view: View) -> str:
     looked_at = view.inspection.cursor.policy
     asked = view.pair[1] if view.pair else looked_at
     label = POLICY_LABELS[looked_at]
-    if asked == looked_at:
-        return label
-    return f"{label}, as {asked} {'has ended' if asked in view.snapshot.ended else 'is until the limit'}"
+    if asked in view.snapshot.ended:
+        return f"{label}, as {asked} has ended"
+    if asked != looked_at and not view.snapshot.past_limit:
+        return f"{label}, as {asked} is until the limit"
+    return label

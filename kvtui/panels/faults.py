@@ -55,7 +55,6 @@ class FaultPanel(Panel):
     """What the fault is; and where it is on, what comes of it."""
 
     chosen: Fault = FAULTS[0]
-    switched_on: Fault | None = None  # as asked for; the engine may still be computing
 
     def title(self, view: View) -> str:
         return self.chosen.name
@@ -67,10 +66,6 @@ class FaultPanel(Panel):
         self.chosen = fault
         self.redraw()
 
-    def switch(self, fault: Fault | None) -> None:
-        self.switched_on = fault
-        self.redraw()
-
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         snapshot, look = view.snapshot, view.look
         what: list[Line] = list(paragraph(self.chosen.what, width, 6, look.ellipsis))
@@ -78,9 +73,7 @@ class FaultPanel(Panel):
         about = [*what, Content(), *(Content.styled(line.plain, DIM) for line in source)]
         faulty = snapshot.faulty
         if faulty is None or faulty.fault != self.chosen:
-            computing = self.switched_on == self.chosen
-            note = "The second run is being computed ..." if computing else "It is off: press enter."
-            return [*about, Content(), Content.styled(note, BRIGHT)]
+            return [*about, Content(), Content.styled("It is off: press enter.", BRIGHT)]
         meters: list[Line] = [_meter(meter, look) for meter in faulty.meters]
         if faulty.behind:
             note = f"The second run follows: {count(faulty.behind, 'character')} to go."

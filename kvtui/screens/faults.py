@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from textual.events import Click
 
-from kvtui.actions import no_fault
+from kvtui.actions import no_fault, switch_fault
 from kvtui.keys import Key
 from kvtui.panels.faults import FaultListPanel, FaultPanel
 from kvtui.panels.panel import Panel
@@ -42,8 +42,4 @@ class FaultsScreen(LabScreen):
 
     def action_switch(self) -> None:
         fault = self.query_one(FaultListPanel).chosen
-        on = self.view and self.view.snapshot.faulty
-        already = on and on.fault == fault
-        wanted = None if already else fault
-        self.query_one(FaultPanel).switch(wanted)
-        self.ask(lambda session: session.set_fault(wanted))
+        self.ask(lambda session: switch_fault(session, fault))

@@ -9,6 +9,7 @@ from model.comparison import Comparison, compare
 from model.experiments.slide import beside_real
 from model.gpt import GPT
 from model.limit import NaiveSlide
+from model.sampling import Sampler, greedy
 from model.uncached import forward_uncached
 
 PAIRS = ("positions_only", "naive", "stale")  # the comparisons of an anatomy
@@ -23,7 +24,7 @@ class Anatomy:
     has one fault alone. The naive slide has both, as its entries also carry, above the first layer,
     what they took from tokens that are gone.
 
-    The three divergences do not add up: KL is no distance. (Its greedy choices are in `real` and
+    The three divergences do not add up: KL is no distance. (The choices are in `real` and
     `other` of each comparison; of `stale`, `real` is the choice of positions only.)
     """
 
@@ -45,7 +46,13 @@ def anatomy(gpt: GPT, prompt: Sequence[int], steps: int = 50) -> Iterator[Anatom
         yield take_apart(naive, text, real, slid)
 
 
-def take_apart(naive: NaiveSlide, text: Sequence[int], real: np.ndarray, slid: np.ndarray) -> Anatomy:
+def take_apart(
+    naive: NaiveSlide,
+    text: Sequence[int],
+    real: np.ndarray,
+    slid: np.ndarray,
+    sampler: Sampler = greedy,
+) -> Anatomy:
     """The anatomy of a naive slide that has taken in a text, from its logits (V,) and the real model's."""
     window, positions = naive.window(text), naive.positions
     positions_only = forward_uncached(naive.gpt, window, positions=positions)[-1]
@@ -53,7 +60,7 @@ def take_apart(naive: NaiveSlide, text: Sequence[int], real: np.ndarray, slid: n
         position=len(text),
         window=window,
         baked_positions=positions.tolist(),
-        positions_only=compare(len(text), real, positions_only),
-        naive=compare(len(text), real, slid),
-        stale=compare(len(text), positions_only, slid),
+        positions_only=compare(len(text), real, positions_only, sampler),
+        naive=compare(len(text), real, slid, sampler),
+        stale=compare(len(text), positions_only, slid, sampler),
     )

@@ -238,6 +238,16 @@ async def test_where_not_even_a_snapshot_can_be_made_the_program_goes_on(make_ap
         assert app.snapshot.length == 5
 
 
+async def test_in_a_window_of_no_lines_the_palette_stays_away(make_app):
+    app = make_app()
+    async with app.run_test(size=(3, 2)) as pilot:
+        await press(app, pilot, "ctrl+p", "pageup", "pagedown")
+        assert app.screen is app.main
+        await pilot.resize_terminal(80, 24)
+        await press(app, pilot, "ctrl+p")
+        assert app.screen is not app.main
+
+
 @pytest.mark.parametrize("look", [Look(), Look(ascii=True)], ids=["blocks", "ascii"])
 @pytest.mark.parametrize("theme", ["kvtui-dark", "kvtui-light", "ansi-dark"])
 async def test_any_keys_at_any_size_never_crash(make_app, theme, look):

@@ -5,6 +5,7 @@ from itertools import count
 import pytest
 
 from kvtui.session import Session
+from kvtui.snapshot import BaselineMode
 from model import GPTConfig
 from model.faults import FAULTS, Fault
 from model.sampling import greedy, make_sampler
@@ -104,10 +105,10 @@ SPOILT_BY_TRIM = {
 }
 
 
-@each_fault
+@pytest.mark.parametrize(
+    "fault", [fault for fault in FAULTS if fault.name not in SPOILT_BY_TRIM], ids=lambda fault: fault.name
+)
 def test_steps_taken_back_leave_the_faulty_run_as_it_was(make_session, fault):
-    if fault.name in SPOILT_BY_TRIM:
-        return
     session = make_session()
     session.set_fault(fault)
     states = []
@@ -120,37 +121,109 @@ def test_steps_taken_back_leave_the_faulty_run_as_it_was(make_session, fault):
         assert session.snapshot().faulty == state
 
 
-@each_fault
-def test_past_the_limit_every_step_back_is_exact_kept_or_computed_anew(make_session, fault, monkeypatch):
-    def states_after_back(session):
-        session.set_fault(fault)
-        for _ in range(14):
-            session.step()
-        for _ in range(5):
-            session.back()
-            session.catch_up()
-            yield session.snapshot().faulty
+def exactly(session):
+    """All that the next steps of the faulty run depend on."""
+    run = session._faulty
+    return list(run.text), run._logits.tobytes(), run._policy.cache.offset, run._full_steps
 
-    straight = make_session()
-    straight.set_fault(fault)
+
+@each_fault
+@pytest.mark.parametrize("kept", [1, 2, 100])
+def test_past_the_limit_every_step_back_is_exact_kept_or_computed_anew(
+    make_session, fault, monkeypatch, kept
+):
+    session = make_session()
+    cache = session._real.cache
+    monkeypatch.setattr("kvtui.faulty.UNDO_BYTES", kept * cache.nbytes)
+    session.set_fault(fault)
     there = []
     for _ in range(14):
-        there.append(straight.snapshot().faulty)
-        straight.step()
-    assert list(states_after_back(make_session())) == there[:-6:-1]
-    monkeypatch.setattr("kvtui.faulty.UNDO_BYTES", 0)
-    assert list(states_after_back(make_session())) == there[:-6:-1]
+        there.append((exactly(session), session.snapshot().faulty))
+        session.step()
+    anew = []
+    for before in there[:-6:-1]:
+        session.back()
+        anew.append(session.behind > 0)
+        session.catch_up()
+        assert (exactly(session), session.snapshot().faulty) == before
+    assert anew[:kept] == [False] * min(kept, 5)
+    assert kept > 5 or anew[kept]
+
+
+@pytest.mark.parametrize("go_back", [Session.back, lambda session: session.back_to(7)], ids=["1", "3"])
+def test_what_was_chosen_and_taken_back_is_forgotten(make_session, go_back):
+    session = make_session()
+    for rank in (5, None, 9, 3, 8):
+        session.step(rank)
+    go_back(session)
+    for rank in (7, None, 4):
+        session.step(rank)
+    session.set_fault(next(fault for fault in FAULTS if fault.name == "half-precision"))
+    session.catch_up()
+    faulty = session.snapshot().faulty
+    assert faulty.generated == session.snapshot().generated
+    assert faulty.differs_at is None
+
+
+def breaking(place):
+    """A fault that breaks off, wherever it is put in."""
+
+    def fails(*_):
+        raise FloatingPointError("a broken fault")
+
+    return Fault("broken", "It breaks.", "nowhere", ((place, lambda sound: fails),))
+
+
+def test_where_it_cannot_go_back_it_is_switched_off_and_the_sound_run_is_back(make_session):
+    session, alone = make_session(), make_session()
+    for run in (session, alone):
+        run.set_baseline(BaselineMode.ALL)
+    session.set_fault(breaking("cache.KVCache.trim"))
+    for run in (session, alone):
+        for _ in range(4):
+            run.step()
+    alone.back()
+    with pytest.raises(FloatingPointError, match="a broken fault"):
+        session.back()
+    assert session.behind == 0
+    assert session.snapshot() == alone.snapshot()
+
+
+def test_where_the_sound_run_fails_to_go_back_by_a_trim_it_is_computed_anew(make_session, monkeypatch):
+    session, alone = make_session(), make_session()
+    session.set_fault(FAULTS[0])
+    for run in (session, alone):
+        for _ in range(4):
+            run.step()
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "_trimmed", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            session.back()
+    alone.back()
+    assert session.snapshot().text == alone.snapshot().text
+    assert session.snapshot().cache == alone.snapshot().cache
+    assert (session.behind, session.baseline) == (0, None)
+    session.step()
+    alone.step()
+    assert session.snapshot().candidates == alone.snapshot().candidates
+
+
+def test_where_not_even_the_baseline_can_be_measured_the_session_does_not_begin_anew(
+    make_session, monkeypatch
+):
+    session = make_session()
+    session.set_baseline(BaselineMode.ALL)
+    session.step()
+    before = session.snapshot()
+    monkeypatch.setattr("kvtui.session.forward_uncached", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        session.begin("hg")
+    assert session.snapshot() == before
 
 
 def test_a_faulty_run_that_breaks_off_is_switched_off_and_the_sound_step_stands(make_session):
-    def broken(step):
-        def fails(decoder, token):
-            raise FloatingPointError("a broken fault")
-
-        return fails
-
     session = make_session()
-    session.set_fault(Fault("broken", "It breaks.", "nowhere", (("decoder.Decoder.step", broken),)))
+    session.set_fault(breaking("decoder.Decoder.step"))
     with pytest.raises(FloatingPointError, match="a broken fault"):
         session.step()
     assert session.length == 6
@@ -160,18 +233,12 @@ def test_a_faulty_run_that_breaks_off_is_switched_off_and_the_sound_step_stands(
 
 
 def test_a_fault_that_cannot_begin_changes_nothing(make_session):
-    def broken(prefill):
-        def fails(gpt, tokens, cache):
-            raise FloatingPointError("a broken fault")
-
-        return fails
-
     session = make_session()
     session.set_fault(FAULTS[0])
     session.step()
     before = session.snapshot()
     with pytest.raises(FloatingPointError):
-        session.set_fault(Fault("broken", "It breaks.", "nowhere", (("limit.policy.prefill", broken),)))
+        session.set_fault(breaking("limit.policy.prefill"))
     assert session.snapshot() == before
 
 

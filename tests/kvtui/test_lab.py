@@ -1,9 +1,12 @@
 """The laboratory's screens look further into the same running session."""
 
+import asyncio
+
 import numpy as np
 import pytest
 
 from kvtui.app import KvtuiApp
+from kvtui.faulty import FaultyRun
 from kvtui.panels.attention import AttentionPanel
 from kvtui.panels.entries import EntriesPanel
 from kvtui.panels.entry import EntryPanel
@@ -207,11 +210,22 @@ async def test_a_fault_that_is_switched_on_late_follows_in_slices(make_app, pres
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l", *["space"] * 9, "f")
-        seen = []
-        monkeypatch.setattr(FaultPanel, "show", lambda panel, view: seen.append(view.snapshot.faulty))
-        await press(app, pilot, "enter")
+        seen, texts, show = [], [], FaultPanel.show
+
+        def watch(panel, view):
+            show(panel, view)
+            seen.append(view.snapshot.faulty)
+            texts.append(text_of(app, FaultPanel))
+
+        monkeypatch.setattr(FaultPanel, "show", watch)
+        app.screen.action_switch()
+        app.action_take(2)
+        await app.settled()
         behind = [faulty.behind for faulty in seen if faulty]
-        assert sorted(set(behind), reverse=True) == list(range(app.snapshot.length - 3, -1, -1))
+        assert any("The second run follows: 1 character to go." in text for text in texts)
+        assert "follows" not in texts[-1]
+        assert "Your choice" in text_of(app, "Sentence")  # nobody asked for the slices
+        assert sorted(set(behind), reverse=True) == list(range(app.snapshot.length - 4, -1, -1))
         assert app.snapshot.faulty.behind == 0
 
 
@@ -235,6 +249,66 @@ async def test_the_list_of_faults_goes_round(make_app, press):
         assert FAULTS[-1].name in text_of(app, FaultListPanel)
         await press(app, pilot, "down")
         assert app.screen.query_one(FaultPanel).chosen == FAULTS[0]
+
+
+async def test_two_switches_before_the_next_picture_are_on_and_off(make_app, press):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "f")
+        app.screen.action_switch()
+        app.screen.action_switch()
+        await app.settled()
+        assert app.snapshot.faulty is None
+        await press(app, pilot, "enter", "escape")
+        assert "The fault is off again" in text_of(app, "Sentence")
+
+
+async def test_where_its_meters_fail_the_program_goes_on(make_app, press, monkeypatch):
+    monkeypatch.setattr("kvtui.actions.LONG_SLICE", 0.0)
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, *["space"] * 5, "f")
+        with monkeypatch.context() as patch:
+            patch.setattr(FaultyRun, "meters", lambda run, _: () if len(run.text) < 5 else 1 / 0)
+            await pilot.press("enter")
+            await asyncio.wait_for(app.settled(), 20)
+        await press(app, pilot, "space")
+        assert app.snapshot.length == 9
+        assert app.snapshot.faulty.behind == 0
+
+
+@pytest.mark.parametrize("name", ["reset-leaves-some", "mask-not-offset"])
+async def test_past_the_limit_it_says_that_all_is_well_only_where_it_is(make_app, press, name):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        at = [fault.name for fault in FAULTS].index(name)
+        await press(app, pilot, "l", "f", *["down"] * at, "enter", *["space"] * 3)
+        notices = [meter.notices for meter in app.snapshot.faulty.meters if meter.name != "text"]
+        assert ("whatever was wrong" in text_of(app, FaultPanel)) == (not any(notices))
+
+
+async def test_the_sentence_is_about_the_policy_on_the_right(make_app, press):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "l", "n", "space")
+        assert "the naive cache dropped its oldest entry" in text_of(app, "Sentence")
+        await press(app, pilot, "o", "space")
+        assert "attention sinks kept the first few entries" in text_of(app, "Sentence")
+        await press(app, pilot, "o", "space")
+        stored = app.snapshot.policy("refill").cache.stored
+        assert f"the refill cache holds {stored} of 12 entries" in text_of(app, "Sentence")
+        await press(app, pilot, "o", "space")
+        assert "is past the limit: every visible character moved" in text_of(app, "Sentence")
+
+
+async def test_an_entry_that_was_taken_back_is_no_place_to_count_from(make_app, press):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, *["space"] * 6, "i", "left", *["b"] * 4)
+        newest = app.snapshot.length - 1
+        assert app.snapshot.inspection.entry == newest
+        await press(app, pilot, "left")
+        assert app.snapshot.inspection.entry == newest - 1
 
 
 async def test_a_click_chooses_a_fault_and_another_switches_it(make_app, press):
@@ -278,7 +352,7 @@ async def test_a_digit_that_comes_when_the_run_has_gone_on_takes_nothing(make_ap
         app.action_take(2)
         await app.settled()
         assert app.snapshot.length == 4
-        assert "gone on by 1 character: press 3 again" in text_of(app, "Sentence")
+        assert "The text has changed before the key came: press 3 again" in text_of(app, "Sentence")
         app.action_take(2)
         app.action_take(1)  # in one breath, from a text that stands
         await app.settled()
