@@ -88,8 +88,8 @@ def run_steps(args: argparse.Namespace, gpt: GPT) -> int:
     ours, random = steps.trained_and_random(gpt, args.seconds)
     balance = balance_context(gpt.config)
     show(
-        f"the step at {gpt.config.block_size:,} once more, to see whether random weights cost the same: "
-        f"{_range(ours)} with the model's own, {_range(random)} with random ones\n"
+        f"the step at {gpt.config.block_size:,}, measured again in turns: {_range(ours)} with the model's "
+        f"weights, {_range(random)} with random ones\n"
         f"in multiply-adds, attention over the cache equals the layers' matrices at "
         f"{balance:,} tokens\n"
     )
