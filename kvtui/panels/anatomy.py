@@ -7,13 +7,13 @@ from textual.content import Content
 from kvtui.figures import count, percent
 from kvtui.panels.bars import bars
 from kvtui.panels.panel import Line, Panel, View
-from kvtui.visual import BRIGHT, DIM, NAIVE, SINKS, STOP
+from kvtui.visual import BRIGHT, DIM, NAIVE
 
 LABEL = 18
-# What the divergence of each pair of models is due to, and its colour.
+# What the divergence of each pair of models is due to, and its colour: only the naive slide has one.
 CAUSES = (
-    ("positions_only", "wrong positions", STOP.style),
-    ("stale", "stale context", SINKS.style),
+    ("positions_only", "wrong positions", "$foreground"),
+    ("stale", "stale context", "$foreground"),
     ("naive", "both", NAIVE.style),
 )
 
