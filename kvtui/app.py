@@ -79,6 +79,7 @@ class KvtuiApp(App[None]):
         self.stepper = Stepper(session, steps_per_second, self._show, self._painted, self._complain)
         self.stop: int | None = None
         self._tour = tour
+        self._tour_asked_at: int | None = None  # the length of the text that a tour would do away with
         self.curve_store = curve_store
         self.curves = curve_store.load() if curve_store else Curves()
         self.measuring: int | None = None
@@ -343,10 +344,15 @@ class KvtuiApp(App[None]):
         self._leave_lab()
         if self.stop is not None:
             self.action_leave()
-        elif self.snapshot.generated and self.stepper.word != TOUR_BEGINS_ANEW:
-            self._say(TOUR_BEGINS_ANEW)
+        elif self.snapshot.generated and self._tour_asked_at != self.snapshot.length:
+            self.stepper.submit(self._ask_about_tour)
         else:
             self._go_to_stop(0)
+
+    def _ask_about_tour(self, session: Session) -> str:
+        """After the step that may be on its way."""
+        self._tour_asked_at = session.length
+        return TOUR_BEGINS_ANEW
 
     def action_next_stop(self) -> None:
         if self.stop is not None and self.stop + 1 < len(STOPS):
@@ -358,6 +364,7 @@ class KvtuiApp(App[None]):
         """Show what a stop of the tour says, and do what it does."""
         self.stepper.stop()
         stop = STOPS[number]
+        self._tour_asked_at = None
         self.stop, self.pair_shown, self.stepper.word = number, stop.naive, None
         self.main.turn_to(stop.panel)
         self.stepper.submit(stop.do)

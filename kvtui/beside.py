@@ -23,6 +23,7 @@ class Beside:
         """A new text, at whose length `full_at` the window is full."""
         self._full_at = full_at
         self._records = Records(COMPARISON)
+        self._at: int | None = full_at  # the length of the text that the policy is at; None: not known
         self.logits = np.empty(0)  # (V,) once the text is past the limit
 
     @property
@@ -35,10 +36,14 @@ class Beside:
             self.policy.start(text[:-1])
             bits = math.nan
         else:
+            if self._at != len(text) - 1:  # a step, or the way back, broke off
+                self.logits = self.policy.catch_up(text[:-1], self._full_at)
             bits = bits_per_character(self.logits[None], text[-1:])
+        self._at = None
         begin = self._clock()
         self.logits = self.policy.step(text)
         seconds = self._clock() - begin
+        self._at = len(text)
         comparison = compare(len(text), real, self.logits, sampler)
         self._records.append(comparison.real, comparison.other, comparison.kl, bits, seconds)
 
@@ -47,14 +52,26 @@ class Beside:
         self._records.keep(len(text) - self._full_at)
         if len(text) == self._full_at:
             return
-        if self.policy.back():
+        was_at, self._at = self._at, None
+        if was_at == len(text) + 1 and self.policy.back():
             self.policy.cache.trim(1)
             self.logits = self.policy.decoder.step(text[-1])
         else:
             self.logits = self.policy.catch_up(text, self._full_at)
+        self._at = len(text)
 
     def return_to(self, text: Sequence[int]) -> None:
         """After a step that broke off, at whatever point: as after the last token of `text`."""
         self._records.keep(max(0, len(text) - self._full_at))
         if len(text) > self._full_at:
+            self._at = None
             self.logits = self.policy.catch_up(text, self._full_at)
+            self._at = len(text)
+
+    def choose_anew(self, text: Sequence[int], real: np.ndarray, sampler: Sampler) -> None:
+        """What both choose after a text, by another sampler than the one that its step was taken with."""
+        if len(self._records):
+            _, _, kl, bits, seconds = self._records.rows[-1].item()
+            self._records.keep(len(self._records) - 1)
+            choices = sampler(real, len(text)), sampler(self.logits, len(text))
+            self._records.append(*choices, kl, bits, seconds)

@@ -125,13 +125,13 @@ class FaultyRun:
 
     def _logits_meter(self, full: np.ndarray) -> Meter:
         share = float(np.abs(self._logits - full).max() / np.abs(full).max())
-        reading = f"off by {share:.0e} (relative)" if share else "those of a full pass"
+        reading = f"off by {share:.0e} (rel.)" if share else "those of a full pass"
         return Meter("logits", reading, not share <= TOLERANCES[str(self._gpt.dtype)])
 
     def _cache_meter(self, right: Differences | None) -> Meter:
         """Each stored key and value against those of a full pass over the same characters."""
         if right is None:
-            return Meter("keys and values", "not of these characters", True)
+            return Meter("keys and values", "of other characters", True)
         cache = self._policy.cache
         wrong = []
         for letter, differences, stored in (

@@ -171,14 +171,19 @@ class Session:
 
     def _return_to(self, length: int) -> None:
         """Drop what comes behind so many characters, and fill the caches again from the text."""
+        with self._or_without_fault():
+            text, real = self._text[:length], Recompute(self.gpt)
+            logits = self._replayed(real, text)
+            choice = self.sampler(logits, length)
+        self._real, self._logits, self._choice = real, logits, choice
         del self._text[length:]
         del self._choosers[length - self._prompt_length :]
         self._records.keep(length - self._prompt_length)
         self._forget_anatomy()
-        self._take(self._replay())
+        self._lead_back()
         for other in self._beside:
             other.return_to(self._text)
-        self._lead_back()
+        self._choose_anew()
 
     def back(self) -> bool:
         """Undo the last step exactly; False at the prompt, where there is nothing to undo."""
@@ -188,10 +193,11 @@ class Session:
         try:
             self._undo_step()
         except BaseException:
-            self._baseline = None  # of the longer text
+            self._baseline, self._went_back = None, True
             self._return_to(shorter)
             raise
         self._went_back = True
+        self._choose_anew()
         self._lead_back()
         return True
 
@@ -204,7 +210,7 @@ class Session:
         if was_past_limit:
             for other in self._beside:
                 other.back(self._text)
-        self._take(self._replay() if was_past_limit else self._trimmed())
+        self._take(self._replayed(self._real, self._text) if was_past_limit else self._trimmed())
         self._measure_baseline()
 
     def _lead_back(self) -> None:
@@ -232,6 +238,15 @@ class Session:
     def set_sampler(self, sampler: Sampler) -> None:
         """Choose otherwise from here on; what was written stays."""
         self._choice, self.sampler = sampler(self._logits, self.length), sampler
+        self._choose_anew()
+
+    def _choose_anew(self) -> None:
+        """Hold the choices after the present text against each other by the sampler of now."""
+        for other in self._beside:
+            other.choose_anew(self._text, self._logits, self.sampler)
+        if self.length in self._anatomy.rows["length"][-1:]:
+            self._anatomy.keep(len(self._anatomy) - 1)
+            self.watch_anatomy(self._anatomy_watched)
 
     def inspect(self, cursor: Cursor | None) -> None:
         """Look into a cache with every snapshot, or with None no longer."""
@@ -252,7 +267,7 @@ class Session:
     @property
     def behind(self) -> int:
         """Characters that the faulty run has yet to write, to be as long as this one."""
-        return self.length - len(self._faulty.text) if self._faulty else 0
+        return max(0, self.length - len(self._faulty.text)) if self._faulty else 0
 
     def catch_up(self, seconds: float = math.inf) -> None:
         """Let the faulty run follow: by a step, and by more as long as there is time.
@@ -292,8 +307,12 @@ class Session:
 
     def set_baseline(self, mode: BaselineMode) -> None:
         """Measure a full forward pass at every step from this one on, or stop doing so."""
-        self.baseline_mode = mode
-        self._measure_baseline()
+        before, self.baseline_mode = (self.baseline_mode, self._baseline), mode
+        try:
+            self._measure_baseline()
+        except BaseException:
+            self.baseline_mode, self._baseline = before
+            raise
         if self._baseline and len(self._records):  # the last step has one now, too
             seconds, bits, taken, *_ = self._records.rows[-1]
             self._records.keep(len(self._records) - 1)
@@ -329,15 +348,15 @@ class Session:
         cache.trim(2)
         return self._real.decoder.step(self._text[-1])
 
-    def _replay(self) -> np.ndarray:
+    def _replayed(self, real: Recompute, text: Sequence[int]) -> np.ndarray:
         """Logits of the text, by the same calls that a run from the prompt would have made.
 
         Past the limit one call depends on nothing before it. Within the window the cache that the
         re-computation overwrote is filled again: the prompt at once, then character by character.
         """
-        if self.length > self.window_full_at:
-            return self._real.catch_up(self._text, self.window_full_at)
-        return self._real.replay(self._text, self._prompt_length)
+        if len(text) > self.window_full_at:
+            return real.catch_up(text, self.window_full_at)
+        return real.replay(text, self._prompt_length)
 
     def _inspection(self) -> Inspection | None:
         """Until the text is past the limit, every policy is the real model."""

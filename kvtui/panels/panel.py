@@ -185,8 +185,9 @@ class Panel(ViewWidget, can_focus=True):
 
     def retitle(self) -> None:
         """Paint the title of a view that waits; all else stays."""
-        if self._drawn and self._waiting and self.framed and self.is_on_screen:
-            width = self._drawn_size.width
+        width, height = self._drawn_size
+        boxed = self.framed and width >= 6 and height >= 3
+        if self._drawn and self._waiting and boxed and self.is_on_screen:
             before, self._drawn[0] = self._drawn[0], self.strip(self._top(self._waiting, width), width)
             x, differing = changed(before, self._drawn[0])
             if differing:

@@ -474,6 +474,20 @@ async def test_the_tour_tells_its_story_on_the_running_model(make_app):
         assert lengths[8] == CONFIG.block_size
 
 
+async def test_the_tour_asks_after_the_step_that_is_on_its_way(make_app):
+    app = make_app()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await press(app, pilot, "space")
+        app.stepper.submit(Session.step)
+        app.action_tour()
+        await app.settled()
+        assert "press t again" in screen_text(app)
+        assert app.stop is None
+        app.action_tour()
+        await app.settled()
+        assert (app.stop, app.snapshot.generated) == (0, "")
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_tour_can_be_left_at_any_stop(make_app, size):
     app = make_app("ab")

@@ -203,6 +203,7 @@ def test_where_the_sound_run_fails_to_go_back_by_a_trim_it_is_computed_anew(make
     assert session.snapshot().text == alone.snapshot().text
     assert session.snapshot().cache == alone.snapshot().cache
     assert (session.behind, session.baseline) == (0, None)
+    assert session.snapshot().went_back
     session.step()
     alone.step()
     assert session.snapshot().candidates == alone.snapshot().candidates

@@ -9,6 +9,7 @@ import pytest
 from kvtui.session import Session
 from kvtui.snapshot import BaselineMode
 from model import GPTConfig, forward_uncached
+from model.faults import FAULTS
 from model.limit import NaiveSlide
 from model.sampling import make_sampler
 from model.tokenizer import CharTokenizer
@@ -245,3 +246,75 @@ def test_both_models_are_judged_by_the_choices_that_are_shown(run):
         last = state.comparisons[-1]
         for candidates, token in ((snapshot.candidates, last.real), (state.candidates, last.other)):
             assert [c.character for c in candidates if c.chosen] == [CHARACTERS[token]]
+
+
+@pytest.mark.parametrize("go", ["stay", "back", "back_to"])
+def test_after_another_sampler_the_verdict_is_on_the_choices_that_are_shown(run, go):
+    changed = False
+    for seed in range(30):
+        session = run(14)
+        session.watch_anatomy(True)
+        session.set_sampler(make_sampler(3.0, seed=seed))
+        session.step()
+        session.step()
+        if go == "stay":
+            session.set_sampler(make_sampler(3.0, seed=seed + 100))
+        elif go == "back":
+            session.set_sampler(make_sampler(3.0, seed=seed + 100))
+            session.back()
+        else:
+            session.set_sampler(make_sampler(3.0, seed=seed + 100))
+            session.back_to(session.length - 2)
+        snapshot = session.snapshot()
+        real = next(c.character for c in snapshot.candidates if c.chosen)
+        for state in snapshot.beside:
+            other = next(c.character for c in state.candidates if c.chosen)
+            assert state.comparisons[-1].agree == (real == other)
+            assert CHARACTERS[state.comparisons[-1].real] == real
+        before = make_sampler(3.0, seed=seed)(session._logits, session.length)
+        changed |= CHARACTERS[before] != real
+        naive_agrees = bool(snapshot.policy("naive slide").comparisons[-1].agree)
+        assert snapshot.anatomy.rows["length"][-1] == session.length
+        assert snapshot.anatomy.rows["naive_agree"][-1] == naive_agrees
+    assert changed
+
+
+@pytest.mark.parametrize("n", [4, 13])
+def test_a_way_back_that_breaks_off_leaves_no_trace(run, n, monkeypatch):
+    session, alone = run(n), run(n)
+    session.set_fault(FAULTS[0])
+    session.catch_up()
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "_replayed", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            session.back_to(session.length - 2)
+    assert (session.behind, session.fault) == (0, None)
+    for _ in range(3):
+        session.step()
+        alone.step()
+        assert shown(session) == shown(alone)
+
+
+def test_policies_that_fail_to_go_back_are_right_again_after_the_next_step(run, monkeypatch):
+    session, alone = run(16), run(16)
+    with monkeypatch.context() as patch:
+        patch.setattr(NaiveSlide, "catch_up", lambda *_: 1 / 0)
+        patch.setattr(NaiveSlide, "back", lambda _: False)
+        with pytest.raises(ZeroDivisionError):
+            session.back()
+    alone.back()
+    for _ in range(3):
+        session.step()
+        alone.step()
+        assert shown(session).policy("naive slide") == shown(alone).policy("naive slide")
+
+
+def test_a_baseline_that_cannot_be_measured_is_not_switched_on(run, monkeypatch):
+    session = run(3)
+    with monkeypatch.context() as patch:
+        patch.setattr("kvtui.session.forward_uncached", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            session.set_baseline(BaselineMode.ALL)
+        session.step()
+    assert session.baseline_mode is BaselineMode.OFF
+    assert session.length == 7
