@@ -41,6 +41,7 @@ from kvtui.tour import STOPS
 from kvtui.visual import POLICY_LABELS, Look
 from model.limit import POLICIES, NaiveSlide, Recompute
 
+NAIVE_PAIR = (Recompute.name, NaiveSlide.name)
 SPEEDS = (1.0, 2.0, 4.0, 8.0, 16.0, 0.0)  # steps a second of a run; the last is as fast as it goes
 
 TOUR_BEGINS_ANEW = "The tour begins anew with the prompt, and this text goes: press t again for that."
@@ -85,7 +86,7 @@ class KvtuiApp(App[None]):
         self.measuring: int | None = None
         self.look = look or Look()
         self.main = MainScreen(settings.zoomed)
-        self.pair = (Recompute.name, NaiveSlide.name)
+        self.pair = NAIVE_PAIR
         self.pair_shown = False
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
@@ -214,9 +215,8 @@ class KvtuiApp(App[None]):
         self.action_faster(-1)
 
     def action_naive(self) -> None:
-        naive = (Recompute.name, NaiveSlide.name)
-        self.pair_shown = not self.pair_shown or self.pair != naive
-        self.pair, self.stepper.word = naive, None
+        self.pair_shown = not self.pair_shown or self.pair != NAIVE_PAIR
+        self.pair, self.stepper.word = NAIVE_PAIR, None
         self._show()
 
     def action_other(self, side: int, by: int) -> None:

@@ -37,7 +37,7 @@ class Beside:
             bits = math.nan
         else:
             if self._at != len(text) - 1:  # a step, or the way back, broke off
-                self.logits = self.policy.catch_up(text[:-1], self._full_at)
+                self._catch_up(text[:-1])
             bits = bits_per_character(self.logits[None], text[-1:])
         self._at = None
         begin = self._clock()
@@ -57,21 +57,23 @@ class Beside:
             self.policy.cache.trim(1)
             self.logits = self.policy.decoder.step(text[-1])
         else:
-            self.logits = self.policy.catch_up(text, self._full_at)
+            self._catch_up(text)
         self._at = len(text)
 
     def return_to(self, text: Sequence[int]) -> None:
         """After a step that broke off, at whatever point: as after the last token of `text`."""
         self._records.keep(max(0, len(text) - self._full_at))
         if len(text) > self._full_at:
-            self._at = None
-            self.logits = self.policy.catch_up(text, self._full_at)
-            self._at = len(text)
+            self._catch_up(text)
+
+    def _catch_up(self, text: Sequence[int]) -> None:
+        self._at = None
+        self.logits = self.policy.catch_up(text, self._full_at)
+        self._at = len(text)
 
     def choose_anew(self, text: Sequence[int], real: np.ndarray, sampler: Sampler) -> None:
         """What both choose after a text, by another sampler than the one that its step was taken with."""
         if len(self._records):
             _, _, kl, bits, seconds = self._records.rows[-1].item()
-            self._records.keep(len(self._records) - 1)
             choices = sampler(real, len(text)), sampler(self.logits, len(text))
-            self._records.append(*choices, kl, bits, seconds)
+            self._records.replace_last(*choices, kl, bits, seconds)

@@ -28,6 +28,10 @@ class Records:
         self._room[self._n] = fields
         self._n += 1
 
+    def replace_last(self, *fields: object) -> None:
+        self.keep(self._n - 1)
+        self.append(*fields)
+
     def keep(self, n: int) -> None:
         """Forget all rows but the first n."""
         if n < self._n:

@@ -17,6 +17,7 @@ from kvtui.faulty import FaultyRun, FaultyState
 from kvtui.inspecting import Cursor, Inspection, inspect
 from kvtui.machine import blas_threads_in_use
 from kvtui.records import Records
+from kvtui.rehearsal import Rehearsal, warm_up
 from kvtui.snapshot import (
     ANATOMY,
     STEP,
@@ -30,14 +31,11 @@ from kvtui.snapshot import (
     Snapshot,
     Steps,
 )
-from model.cache import KVCache
 from model.comparison import bits_per_character
-from model.decoder import Decoder
 from model.experiments.anatomy import PAIRS, take_apart
 from model.gpt import GPT
 from model.limit import POLICIES, LimitPolicy, NaiveSlide, Recompute
 from model.ops import softmax
-from model.prefill import prefill
 from model.sampling import Sampler, greedy
 from model.tokenizer import CharTokenizer
 from model.uncached import forward_uncached
@@ -46,11 +44,6 @@ if TYPE_CHECKING:  # the first picture need not wait for it
     from model.faults import Fault
 
 CANDIDATES = 20  # most likely characters in a snapshot
-WARM_UP_TOKENS, WARM_UP_STEPS = 128, 3
-PAUSE = 0.001  # seconds after which a step is rehearsed
-REHEARSAL_SECONDS = 0.014  # at most
-USUAL = 20  # steps: a rehearsal as short as the shortest fifth of them is as fast as it gets
-LONGEST_REHEARSED, LONGEST_REHEARSED_PREFILL = 0.004, 0.2  # seconds: longer ones hardly notice
 
 
 class Session:
@@ -91,20 +84,15 @@ class Session:
         self._cursor: Cursor | None = None
         self._anatomy_watched = False
         self._faulty: FaultyRun | None = None
-        self._warm_up()
+        warm_up(self.gpt)
         self.begin(prompt)
 
     def begin(self, prompt: str) -> None:
         """Start anew with a prompt. Raises ValueError, and changes nothing, for one that cannot be."""
         tokens = self.tokenizer.encode(prompt)
         self.gpt.checked(tokens)
-        real = Recompute(self.gpt)
-        for _ in range(2):  # the first time untimed: see _rehearse
-            begin = self.clock()
-            logits = real.start(tokens)
-            seconds = self.clock() - begin
-            if seconds > LONGEST_REHEARSED_PREFILL:
-                break
+        real, rehearsal = Recompute(self.gpt), Rehearsal(self.clock)
+        logits, seconds = rehearsal.prefill(real, tokens)
         choice = self.sampler(logits, len(tokens))
         baseline = self._measured_baseline(tokens, logits)
         faulty = FaultyRun(self.gpt, self.fault, tokens) if self.fault else None
@@ -112,7 +100,7 @@ class Session:
         self._text, self._prompt_length, self._choosers = tokens, len(tokens), list[Sampler]()
         self._real, self._logits, self._choice, self._faulty = real, logits, choice, faulty
         self._baseline, self._went_back = baseline, False
-        self._prefill_seconds, self._busy_until = seconds, -math.inf
+        self._prefill_seconds, self._rehearsal, self._sampled_since = seconds, rehearsal, 0
         self._records, self._anatomy = Records(STEP), Records(ANATOMY)
         for other in self._beside:
             other.begin(self.window_full_at)
@@ -141,7 +129,7 @@ class Session:
             self._return_to(before)
             raise
         self.catch_up(0)
-        self._busy_until = self.clock()
+        self._rehearsal.busy_until = self.clock()
 
     def _step(self, token: int, taken: bool) -> None:
         """`taken`: by the user, whatever the sampler says."""
@@ -151,7 +139,7 @@ class Session:
         self._choosers.append((lambda logits, position: token) if taken else self.sampler)
         recomputed = self.length > self.window_full_at
         if not recomputed:
-            self._rehearse()
+            self._rehearsal.before_step(self._real, self._text, self._records.rows["seconds"])
         begin = self.clock()
         logits = self._real.step(self._text)
         seconds = self.clock() - begin
@@ -238,15 +226,21 @@ class Session:
     def set_sampler(self, sampler: Sampler) -> None:
         """Choose otherwise from here on; what was written stays."""
         self._choice, self.sampler = sampler(self._logits, self.length), sampler
+        self._sampled_since = self.length + 1
         self._choose_anew()
 
     def _choose_anew(self) -> None:
-        """Hold the choices after the present text against each other by the sampler of now."""
+        """Hold the choices after the present text against each other by the sampler of now.
+
+        `_sampled_since` is the length of the text from which on they are; those before were by others.
+        """
+        if self.length >= self._sampled_since:
+            return
+        self._sampled_since = self.length
         for other in self._beside:
             other.choose_anew(self._text, self._logits, self.sampler)
         if self.length in self._anatomy.rows["length"][-1:]:
-            self._anatomy.keep(len(self._anatomy) - 1)
-            self.watch_anatomy(self._anatomy_watched)
+            self._anatomy.replace_last(*self._taken_apart())
 
     def inspect(self, cursor: Cursor | None) -> None:
         """Look into a cache with every snapshot, or with None no longer."""
@@ -315,8 +309,7 @@ class Session:
             raise
         if self._baseline and len(self._records):  # the last step has one now, too
             seconds, bits, taken, *_ = self._records.rows[-1]
-            self._records.keep(len(self._records) - 1)
-            self._records.append(*Steps.row(seconds, bits, taken, self._baseline))
+            self._records.replace_last(*Steps.row(seconds, bits, taken, self._baseline))
 
     def snapshot(self) -> Snapshot:
         text = self.tokenizer.decode(self._text)
@@ -391,33 +384,6 @@ class Session:
         return PolicyState(other.policy.name, _content(other.policy), candidates, other.comparisons)
 
     # Measuring
-
-    def _rehearse(self) -> None:
-        """Take a short step untimed a few times, and take it back, where there was a pause before it.
-
-        A processor that slept, or drew the screen, has to speed up and to fetch the weights again: for a
-        dozen milliseconds steps take two to four times as long. A loop without a screen never sees that.
-        """
-        begin = now = self.clock()
-        usual = sorted(self._records.rows["seconds"][-USUAL:])
-        if begin - self._busy_until < PAUSE or (usual and usual[0] > LONGEST_REHEARSED):
-            return
-        while now - begin < REHEARSAL_SECONDS:
-            before = now
-            self._real.step(self._text)
-            self._real.cache.trim(1)
-            now = self.clock()
-            if usual and now - before <= usual[len(usual) // 5]:
-                return  # as fast as it gets
-
-    def _warm_up(self) -> None:
-        """First calls are slow (buffers, caches, the processor's clock): they stay out of every figure."""
-        cache = KVCache(self.gpt.config, dtype=self.gpt.dtype)
-        decoder = Decoder(self.gpt, cache)
-        prefill(self.gpt, [0] * min(WARM_UP_TOKENS, cache.max_seq_len), cache)
-        for _ in range(WARM_UP_STEPS):
-            cache.trim(1)
-            decoder.step(0)
 
     def _measure_baseline(self) -> None:
         """Hold the present logits against a full forward pass, if one is asked for."""

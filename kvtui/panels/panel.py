@@ -170,7 +170,7 @@ class Panel(ViewWidget, can_focus=True):
     def lines(self, view: View, width: int, height: int) -> Sequence[Line]:
         if not self.framed:
             return self.body(view, width, height)
-        if width < 6 or height < 3:
+        if not _holds_a_box(width, height):
             return []
         look = view.look
         frame, note = (self.get_visual_style(f"panel--{part}") for part in ("frame", "note"))
@@ -186,7 +186,7 @@ class Panel(ViewWidget, can_focus=True):
     def retitle(self) -> None:
         """Paint the title of a view that waits; all else stays."""
         width, height = self._drawn_size
-        boxed = self.framed and width >= 6 and height >= 3
+        boxed = self.framed and _holds_a_box(width, height)
         if self._drawn and self._waiting and boxed and self.is_on_screen:
             before, self._drawn[0] = self._drawn[0], self.strip(self._top(self._waiting, width), width)
             x, differing = changed(before, self._drawn[0])
@@ -210,6 +210,10 @@ class Panel(ViewWidget, can_focus=True):
     def body(self, view: View, width: int, height: int) -> Sequence[Line]:
         """What is in the box, in at most `height` lines of `width` cells."""
         raise NotImplementedError
+
+
+def _holds_a_box(width: int, height: int) -> bool:
+    return width >= 6 and height >= 3
 
 
 def _edge(

@@ -55,7 +55,7 @@ def test_within_the_window_the_cache_is_trimmed_and_not_rebuilt(session, monkeyp
         lambda decoder, token: written.append(decoder.cache.offset) or append_one(decoder, token),
     )
     monkeypatch.setattr(Recompute, "start", lambda *_: pytest.fail("the cache was filled anew"))
-    monkeypatch.setattr("kvtui.session.REHEARSAL_SECONDS", 0)
+    monkeypatch.setattr("kvtui.rehearsal.REHEARSAL_SECONDS", 0)
     for _ in range(3):
         session.back()
     session.step(1)

@@ -73,7 +73,7 @@ def test_a_step_after_a_pause_is_rehearsed_and_one_right_after_another_is_not(ru
     monkeypatch.setattr(session._real, "step", lambda text: taken.append(len(text)) or original(text))
     session.step()
     assert taken == [4, 4]
-    monkeypatch.setattr(session, "_busy_until", session.clock() + 1)
+    monkeypatch.setattr(session._rehearsal, "busy_until", session.clock() + 1)
     session.step()
     assert taken == [4, 4, 5]
     assert session.snapshot().cache.stored == 5
