@@ -1,10 +1,16 @@
-"""Tiny models in directories, a text, and a command line to run on them."""
+"""Tiny models in directories and on the screen, a text, and a command line to run on them."""
 
 from typing import NamedTuple
 
 import pytest
 
 from kvtui import cli
+from kvtui.app import KvtuiApp
+from kvtui.keys import KeyBar
+from kvtui.panels.panel import Panel
+from kvtui.panels.sentence import Sentence
+from kvtui.panels.tour import TourBox
+from kvtui.session import Session
 from model import GPTConfig
 from model.directory import write_model
 from model.tokenizer import CharTokenizer
@@ -102,3 +108,32 @@ def press():
         await pilot.pause()
 
     return press_keys
+
+
+@pytest.fixture
+def make_app(perturbed):
+    """Makes a screen of a model of 12 positions that knows 11 characters; not in a terminal."""
+
+    def make(prompt="abc", look=None, **options):
+        config = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=12, vocab_size=11)
+        return KvtuiApp(Session(perturbed(config), CharTokenizer("abcdefgh [\n"), prompt), look, **options)
+
+    return make
+
+
+@pytest.fixture
+def screen_text():
+    """What the panels, the sentence and the key bar show, as plain text."""
+
+    def text(app):
+        widgets = [
+            *app.main.query(Panel),
+            app.main.query_one(TourBox),
+            app.main.query_one(Sentence),
+            app.main.query_one(KeyBar),
+        ]
+        return "\n".join(
+            strip.text for w in widgets if w.display for strip in w.render_lines(w.outer_size.region)
+        )
+
+    return text

@@ -1,22 +1,17 @@
 """Keys act on the session, and the panels show it."""
 
-import asyncio
 import random
 from dataclasses import replace
 
 import pytest
 
 from kvtui.app import KvtuiApp
-from kvtui.curves import KINDS, LONG_CONTEXTS, QUICK_CONTEXTS, Curves
-from kvtui.keys import KEYS, KeyBar
+from kvtui.keys import KEYS
 from kvtui.panels.panel import Panel, ViewWidget, changed
-from kvtui.panels.sentence import Sentence
-from kvtui.panels.tour import TourBox
 from kvtui.screens.help import HelpScreen
 from kvtui.screens.prompt import PromptArea, PromptScreen
 from kvtui.session import Session
 from kvtui.snapshot import BaselineMode
-from kvtui.tour import STOPS
 from kvtui.visual import Look
 from model import GPTConfig
 from model.sampling import LogitsNotFinite, make_sampler
@@ -27,21 +22,6 @@ CHARACTERS = "abcdefgh [\n"
 SIZES = [(120, 40), (80, 24), (40, 12)]
 
 
-@pytest.fixture
-def make_app(perturbed):
-    def make(prompt="abc", look=None):
-        return KvtuiApp(Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), prompt), look)
-
-    return make
-
-
-async def press(app, pilot, *keys):
-    for key in keys:
-        await pilot.press(key)
-        await app.settled()
-    await pilot.pause()
-
-
 async def begin_with(app, pilot, prompt):
     """Enter a prompt in its dialog, which is open."""
     app.screen.query_one(PromptArea).text = prompt
@@ -50,25 +30,12 @@ async def begin_with(app, pilot, prompt):
     await app.settled()
 
 
-def screen_text(app):
-    """What the panels, the sentence and the key bar show, as plain text."""
-    widgets = [
-        *app.main.query(Panel),
-        app.main.query_one(TourBox),
-        app.main.query_one(Sentence),
-        app.main.query_one(KeyBar),
-    ]
-    return "\n".join(
-        strip.text for w in widgets if w.display for strip in w.render_lines(w.outer_size.region)
-    )
-
-
 def painted_lines(widget):
     """Text and colours of every line, the ones that no change touched as they were painted last."""
     return widget.render_lines(widget.outer_size.region)
 
 
-async def test_the_first_picture_has_live_figures(make_app):
+async def test_the_first_picture_has_live_figures(make_app, screen_text):
     app = make_app()
     async with app.run_test(size=(120, 40)):
         text = screen_text(app)
@@ -89,7 +56,7 @@ async def test_help_may_be_open_while_the_session_goes_on(make_app):
         assert app.main.has_class("-tiny")
 
 
-async def test_space_steps_and_b_goes_back(make_app):
+async def test_space_steps_and_b_goes_back(make_app, press, screen_text):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space", "space", "space", "b")
@@ -105,7 +72,7 @@ async def test_keys_pressed_faster_than_the_engine_are_all_carried_out(make_app)
         assert app.snapshot.length == 10
 
 
-async def test_back_at_the_prompt_says_so_and_changes_nothing(make_app):
+async def test_back_at_the_prompt_says_so_and_changes_nothing(make_app, press, screen_text):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "b")
@@ -113,7 +80,7 @@ async def test_back_at_the_prompt_says_so_and_changes_nothing(make_app):
         assert "no step to undo" in screen_text(app)
 
 
-async def test_l_fills_the_window_and_stops(make_app):
+async def test_l_fills_the_window_and_stops(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l")
@@ -135,7 +102,7 @@ async def test_r_runs_and_pauses(make_app):
         assert app.snapshot.length == stopped_at
 
 
-async def test_n_shows_both_models_for_the_same_text(make_app):
+async def test_n_shows_both_models_for_the_same_text(make_app, press, screen_text):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "n")
@@ -150,7 +117,7 @@ async def test_n_shows_both_models_for_the_same_text(make_app):
         assert "naive" not in screen_text(app).replace("n naive", "")
 
 
-async def test_u_goes_through_the_baselines(make_app):
+async def test_u_goes_through_the_baselines(make_app, press, screen_text):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space")
@@ -163,7 +130,7 @@ async def test_u_goes_through_the_baselines(make_app):
         assert app.snapshot.baseline is None
 
 
-async def test_p_begins_with_another_prompt(make_app):
+async def test_p_begins_with_another_prompt(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space", "p")
@@ -217,7 +184,7 @@ async def test_quit(make_app, key):
     assert app._exit
 
 
-async def test_a_fault_in_the_engine_is_shown_and_the_program_goes_on(make_app, monkeypatch):
+async def test_a_fault_in_the_engine_is_shown_and_the_program_goes_on(make_app, monkeypatch, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         with monkeypatch.context() as patch:
@@ -228,7 +195,7 @@ async def test_a_fault_in_the_engine_is_shown_and_the_program_goes_on(make_app, 
         assert app.snapshot.length == 4
 
 
-async def test_where_not_even_a_snapshot_can_be_made_the_program_goes_on(make_app, monkeypatch):
+async def test_where_not_even_a_snapshot_can_be_made_the_program_goes_on(make_app, monkeypatch, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         with monkeypatch.context() as patch:
@@ -238,7 +205,7 @@ async def test_where_not_even_a_snapshot_can_be_made_the_program_goes_on(make_ap
         assert app.snapshot.length == 5
 
 
-async def test_in_a_window_of_no_lines_the_palette_stays_away(make_app):
+async def test_in_a_window_of_no_lines_the_palette_stays_away(make_app, press):
     app = make_app()
     async with app.run_test(size=(3, 2)) as pilot:
         await press(app, pilot, "ctrl+p", "pageup", "pagedown")
@@ -271,7 +238,7 @@ async def test_any_keys_at_any_size_never_crash(make_app, theme, look):
 
 
 @pytest.mark.parametrize("characters", ["ab☁\ufe0f", "e\u0301\u0300a", "निक्षab", "日本語\n\t\x00"])
-async def test_characters_of_any_width_leave_nothing_stale(perturbed, characters):
+async def test_characters_of_any_width_leave_nothing_stale(perturbed, characters, press):
     config = replace(CONFIG, vocab_size=len(characters))
     tokenizer = CharTokenizer(characters)
     app = KvtuiApp(Session(perturbed(config), tokenizer, characters[:2], sampler=make_sampler(5.0)))
@@ -285,7 +252,7 @@ async def test_characters_of_any_width_leave_nothing_stale(perturbed, characters
                 assert [list(s.simplify()) for s in painted] == [list(s.simplify()) for s in fresh]
 
 
-async def test_where_a_step_cannot_be_taken_the_screen_is_where_the_session_is(make_app):
+async def test_where_a_step_cannot_be_taken_the_screen_is_where_the_session_is(make_app, press):
     app = make_app()
     sampler = app.session.sampler
 
@@ -303,7 +270,7 @@ async def test_where_a_step_cannot_be_taken_the_screen_is_where_the_session_is(m
         assert "overflow" in [n.message for n in app._notifications][-1]
 
 
-async def test_two_steps_back_and_to_the_limit_in_one_breath(make_app):
+async def test_two_steps_back_and_to_the_limit_in_one_breath(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l", "space")
@@ -312,14 +279,14 @@ async def test_two_steps_back_and_to_the_limit_in_one_breath(make_app):
         assert app.snapshot.length == CONFIG.block_size
 
 
-async def test_at_the_limit_l_says_so(make_app):
+async def test_at_the_limit_l_says_so(make_app, press, screen_text):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "l", "l")
         assert "full already" in screen_text(app)
 
 
-async def test_in_ascii_everything_is_ascii(make_app):
+async def test_in_ascii_everything_is_ascii(make_app, press, screen_text):
     app = make_app(look=Look(ascii=True))
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "u", "l", "n", "space", "space")
@@ -327,7 +294,7 @@ async def test_in_ascii_everything_is_ascii(make_app):
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_nothing_is_drawn_while_nothing_changes(make_app, size, monkeypatch):
+async def test_nothing_is_drawn_while_nothing_changes(make_app, size, monkeypatch, press):
     app = make_app()
     async with app.run_test(size=size) as pilot:
         await press(app, pilot, "space")
@@ -339,7 +306,7 @@ async def test_nothing_is_drawn_while_nothing_changes(make_app, size, monkeypatc
         assert drawn == []
 
 
-async def test_a_small_window_has_the_other_panels_a_key_away(make_app):
+async def test_a_small_window_has_the_other_panels_a_key_away(make_app, press):
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
         visible = {p.id for p in app.main.query(Panel) if p.is_on_screen and p.display}
@@ -358,7 +325,7 @@ async def test_the_palette_has_every_action(make_app):
         assert {key.description for key in KEYS} <= titles
 
 
-async def test_every_page_of_every_layout_shows_something(make_app):
+async def test_every_page_of_every_layout_shows_something(make_app, press):
     app = make_app()
     async with app.run_test(size=(60, 15)) as pilot:
         for size, pages in [((60, 15), 4), ((80, 24), 2), ((120, 40), 1), ((30, 10), 1)]:
@@ -372,57 +339,6 @@ async def test_every_page_of_every_layout_shows_something(make_app):
                 seen |= shown
                 await press(app, pilot, "v")
             assert seen == {"text"} if pages == 1 and size[0] < 60 else len(seen) == 5
-
-
-class SlowStore:
-    """A store of curves whose measurements end when they are told to."""
-
-    def __init__(self):
-        self.saved, self.asked, self.go_on = [], [], asyncio.Event()
-
-    def load(self):
-        return Curves()
-
-    def save(self, curves):
-        self.saved.append(curves)
-
-    async def measure(self, contexts, seconds):
-        for context in contexts:
-            self.asked.append(context)
-            await self.go_on.wait()
-            timing = {"best": 1.0, "median": 1.0, "runs": 1}
-            yield {"context": context, **dict.fromkeys(KINDS, timing)}
-
-
-@pytest.fixture
-def measuring_app(perturbed):
-    session = Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abc")
-    return KvtuiApp(session, curve_store=SlowStore())
-
-
-async def test_curves_are_measured_at_first_use_while_keys_go_on_acting(measuring_app):
-    app = measuring_app
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause(0.3)
-        assert f"measuring {QUICK_CONTEXTS[0]}, m stops" in screen_text(app)
-        await press(app, pilot, "space")
-        assert app.snapshot.length == 4
-        app.curve_store.go_on.set()
-        await app.workers.wait_for_complete([w for w in app.workers if w.group == "curves"])
-        await pilot.pause(0.3)  # the chart is in no hurry
-        assert app.curves.contexts == set(QUICK_CONTEXTS)
-        assert app.curve_store.saved[-1] == app.curves
-        assert "measuring" not in screen_text(app)
-
-
-async def test_m_stops_a_measurement_and_begins_with_long_contexts(measuring_app):
-    app = measuring_app
-    async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.pause()
-        await press(app, pilot, "m")
-        assert app.measuring is None
-        await press(app, pilot, "m")
-        assert app.measuring == LONG_CONTEXTS[0]
 
 
 @pytest.mark.parametrize("key", ["b", "r", "l", "space"])
@@ -451,57 +367,7 @@ async def test_the_way_to_the_limit_ends_with_another_prompt(make_app, monkeypat
         assert (app.snapshot.prompt, app.snapshot.generated) == ("ha", "")
 
 
-async def test_the_tour_tells_its_story_on_the_running_model(make_app):
-    app = make_app("ab")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(app, pilot, "space", "t")
-        assert app.stop is None
-        assert "press t again" in screen_text(app)
-        await press(app, pilot, "t")
-        lengths = []
-        for number, stop in enumerate(STOPS):
-            assert app.stop == number
-            assert stop.title in screen_text(app)
-            assert app.focused.id == stop.panel
-            assert app.focused.is_on_screen
-            assert app.pair_shown == stop.naive
-            lengths.append(app.snapshot.length)
-            await press(app, pilot, "enter")
-        assert app.stop is None
-        assert lengths[0] == 2, "it begins with the prompt alone"
-        assert lengths[4] >= CONFIG.block_size
-        assert lengths[7] == CONFIG.block_size + 40
-        assert lengths[8] == CONFIG.block_size
-
-
-async def test_the_tour_asks_after_the_step_that_is_on_its_way(make_app):
-    app = make_app()
-    async with app.run_test(size=(120, 40)) as pilot:
-        await press(app, pilot, "space")
-        app.stepper.submit(Session.step)
-        app.action_tour()
-        await app.settled()
-        assert "press t again" in screen_text(app)
-        assert app.stop is None
-        app.action_tour()
-        await app.settled()
-        assert (app.stop, app.snapshot.generated) == (0, "")
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_tour_can_be_left_at_any_stop(make_app, size):
-    app = make_app("ab")
-    async with app.run_test(size=size) as pilot:
-        for stops in range(len(STOPS)):
-            begin = ["t"] if stops == 0 else ["t", "t"]
-            await press(app, pilot, *begin, *["enter"] * stops, "escape")
-            assert app.stop is None
-            length = app.snapshot.length
-            await press(app, pilot, "space")
-            assert app.snapshot.length == length + 1
-
-
-async def test_z_gives_a_panel_the_window_and_takes_it_back(make_app):
+async def test_z_gives_a_panel_the_window_and_takes_it_back(make_app, press):
     app = make_app()
     async with app.run_test(size=(80, 24)) as pilot:
         await press(app, pilot, "z")
@@ -516,7 +382,7 @@ async def test_z_gives_a_panel_the_window_and_takes_it_back(make_app):
         assert len([panel for panel in app.main.query(Panel) if panel.display]) == 3
 
 
-async def test_sampling_holds_from_the_next_character_on(make_app, perturbed):
+async def test_sampling_holds_from_the_next_character_on(make_app, perturbed, press, screen_text):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space", "space", "s", *["right"] * 10, "escape", *["space"] * 5)
@@ -530,7 +396,9 @@ async def test_sampling_holds_from_the_next_character_on(make_app, perturbed):
         assert app.snapshot.generated == fresh.snapshot().generated
 
 
-async def test_arrows_change_the_speed_of_a_run_and_it_is_remembered(make_app, tmp_path):
+async def test_arrows_change_the_speed_of_a_run_and_it_is_remembered(
+    make_app, tmp_path, press, screen_text
+):
     def app_with_settings():
         session = make_app().session
         return KvtuiApp(session, settings_path=tmp_path / "settings.toml")
@@ -562,7 +430,9 @@ async def test_a_broken_settings_file_is_told_and_the_program_starts(make_app, t
         assert "no setting colour" in next(n.message for n in app._notifications)
 
 
-async def test_e_writes_the_run_into_the_working_folder(make_app, tmp_path, monkeypatch):
+async def test_e_writes_the_run_into_the_working_folder(
+    make_app, tmp_path, monkeypatch, press, screen_text
+):
     monkeypatch.chdir(tmp_path)
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -573,7 +443,7 @@ async def test_e_writes_the_run_into_the_working_folder(make_app, tmp_path, monk
         assert "Not saved" in screen_text(app)
 
 
-async def test_y_copies_the_text(make_app):
+async def test_y_copies_the_text(make_app, press):
     app = make_app()
     async with app.run_test(size=(120, 40)) as pilot:
         await press(app, pilot, "space", "y")

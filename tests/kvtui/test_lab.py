@@ -5,7 +5,6 @@ import asyncio
 import numpy as np
 import pytest
 
-from kvtui.app import KvtuiApp
 from kvtui.faulty import FaultyRun
 from kvtui.panels.attention import AttentionPanel
 from kvtui.panels.entries import EntriesPanel
@@ -23,19 +22,10 @@ from kvtui.visual import POLICY_IDEAS, Look, visible
 from model import GPTConfig
 from model.faults import FAULTS
 from model.limit import POLICIES
-from model.tokenizer import CharTokenizer
 
 CONFIG = GPTConfig(n_layer=2, n_head=2, n_embd=8, block_size=12, vocab_size=11)
 CHARACTERS = "abcdefgh [\n"
 SIZES = [(200, 60), (120, 40), (100, 30), (80, 24), (60, 15), (40, 12)]
-
-
-@pytest.fixture
-def make_app(perturbed):
-    def make(look=None):
-        return KvtuiApp(Session(perturbed(CONFIG), CharTokenizer(CHARACTERS), "abc"), look)
-
-    return make
 
 
 def text_of(app, kind):
@@ -362,7 +352,7 @@ async def test_a_digit_that_comes_when_the_run_has_gone_on_takes_nothing(make_ap
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("look", [Look(), Look(ascii=True)], ids=["blocks", "ascii"])
 async def test_every_screen_can_be_visited_at_any_size(make_app, size, look, press):
-    app = make_app(look)
+    app = make_app(look=look)
     async with app.run_test(size=size) as pilot:
         for keys in (
             "i",
